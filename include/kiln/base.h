@@ -1,0 +1,49 @@
+/* What every public header shares: statuses, element types, diagnostics. */
+#ifndef KILN_BASE_H
+#define KILN_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call returns. The values are the exit codes of the programs (docs: README). */
+typedef enum {
+    KN_OK = 0,
+    KN_MISMATCH = 1,    /* a comparison failed */
+    KN_USAGE = 2,       /* the call or the command line is wrong */
+    KN_UNSUPPORTED = 3, /* something in the model or the target is not supported */
+    KN_INVALID = 4,     /* a bad input file or value */
+    KN_ENVIRONMENT = 5, /* the machine failed us: memory, disk, no compiler */
+    KN_INTERNAL = 6     /* a defect of Kiln; programs exit with 5 */
+} kn_status;
+
+typedef enum {
+#define KN_DTYPE(id, name, bits, class, ctype) KN_##id,
+#include "kiln/dtypes.def"
+#undef KN_DTYPE
+    KN_DTYPE_COUNT
+} kn_dtype;
+
+enum { KN_MAX_RANK = 12 };
+
+typedef enum { KN_NOTE, KN_WARNING, KN_ERROR } kn_severity;
+
+/* One message. `file` may be NULL; `line` and `column` are 1-based, 0 when there is none; `where`
+   names a node, tensor or JSON path, or is NULL. The strings live as long as the context. */
+typedef struct {
+    kn_severity severity;
+    kn_status status;
+    const char *file;
+    int line, column;
+    const char *where;
+    const char *message;
+} kn_diag;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
