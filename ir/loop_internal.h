@@ -1,0 +1,68 @@
+/* Shared by the loop IR's parser, verifier, lowering and interpreter: names in scope, what operators take, and proofs that
+   subscripts lie inside. */
+#ifndef KN_IR_LOOP_INTERNAL_H
+#define KN_IR_LOOP_INTERNAL_H
+
+#include "ir/loop.h"
+
+/* A scalar, or a buffer. */
+typedef struct {
+    const char *name;
+    const kn_buffer *buffer; /* NULL: a scalar */
+    kn_dtype type;           /* of the scalar, of the buffer's elements */
+    bool readonly;           /* an `in` or `const` parameter, or a view of one */
+} kn_name;
+
+/* Innermost last. Leaving a block is setting n back. */
+typedef KN_VEC(kn_name) kn_scope;
+
+/* NULL when there is none. The pointer holds until the next push. */
+const kn_name *kn_scope_find(const kn_scope *s, const char *name);
+
+/* What stands before the name of a buffer parameter; "" for a scalar. */
+const char *kn_param_mode_text(kn_param_mode mode);
+const char *kn_for_mode_text(kn_for_mode mode); /* "" for serial */
+
+/* Letters, digits, _ and inner dots, and no word that an expression reads otherwise. */
+bool kn_loop_name_ok(const char *name);
+
+/* True when operands of `type` are right for the operator: by its class. SELECT: for its two
+ * values. */
+bool kn_scalar_takes(kn_scalar op, kn_dtype type);
+/* The type of the result for operands of `type`. */
+kn_dtype kn_scalar_result(kn_scalar op, kn_dtype type);
+
+bool kn_expr_has_load(const kn_expr *e);
+
+/* ---- loop_bounds.c: what is known of index variables at a place ---- */
+
+/* A variable in lo:hi; an end is NULL when it is unknown. */
+typedef struct {
+    const char *name;
+    const kn_expr *lo, *hi;
+} kn_span;
+
+/* Scopes are left by setting spans.n and facts.n back. */
+typedef struct {
+    kn_arena *arena;
+    KN_VEC(kn_span) spans;         /* innermost last */
+    KN_VEC(kn_size) bounds;        /* numbers that bound the spans' variables, index by index */
+    KN_VEC(const kn_expr *) facts; /* each is >= 0 */
+} kn_known;
+
+typedef struct {
+    int spans, facts;
+} kn_known_mark;
+
+kn_known_mark kn_known_here(const kn_known *k);
+void kn_known_back(kn_known *k, kn_known_mark mark);
+/* A size or parameter between two numbers, both ends included. */
+void kn_known_size(kn_known *k, const char *name, int64_t lo, int64_t hi);
+/* A loop's variable. */
+void kn_known_span(kn_known *k, const char *name, const kn_expr *lo, const kn_expr *hi);
+/* That a condition holds, or does not. */
+void kn_known_assume(kn_known *k, const kn_expr *cond, bool holds);
+/* True when e >= 0 is certain. An expression that reads a buffer is never certain. */
+bool kn_known_nonneg(const kn_known *k, const kn_expr *e);
+
+#endif
