@@ -1,0 +1,176 @@
+/* The memory plan of main: every allocation gets an offset in the workspace. Allocations share a slot when their lifetimes do not
+   overlap; a slot is as large as the largest of them, slots lie one after the other. Sizes may be symbolic: offsets and
+   the total are expressions over the sizes, evaluated when the model runs, so one plan serves every length. Which slot
+   is taken is decided by the sizes at a typical point. */
+#include "passes/passes.h"
+
+enum { ALIGNMENT = 64, TYPICAL = 128 };
+
+typedef struct {
+    kn_loop *alloc;
+    int first, last; /* statements of main during which it lives */
+    int slot;
+    const kn_expr *bytes;
+    int64_t typical;
+} kn_live;
+
+typedef struct {
+    const kn_expr *bytes;
+    int64_t typical;
+    int free_after; /* the last use of what is in it */
+} kn_slot;
+
+typedef struct {
+    kn_unit *unit;
+    kn_func *main;
+    KN_VEC(kn_live) lives;
+    KN_VEC(kn_slot) slots;
+    KN_VEC(kn_size) computed; /* sizes that main computes, with their bounds: memory is planned for those */
+    kn_map owner; /* buffer name -> number of the allocation + 1 */
+    int at;       /* the statement at hand */
+} kn_plan;
+
+/* The number of elements; where it depends on computed sizes, the greatest. */
+static const kn_expr *element_count(const kn_plan *p, const kn_buffer *b)
+{
+    const kn_expr *const *shape = b->shape;
+    if (p->computed.n) {
+        shape = kn_shape_upper(p->unit->arena, shape, b->rank, p->computed.at, p->computed.n, (kn_loc){.where = b->name});
+    }
+    return kn_index_product(p->unit->arena, shape, b->rank);
+}
+
+static const kn_expr *aligned_bytes(const kn_plan *p, const kn_buffer *b)
+{
+    kn_arena *a = p->unit->arena;
+    const kn_expr *count = element_count(p, b);
+    int bits = kn_dtype_bits(b->type);
+    const kn_expr *bytes = bits < 8 ? kn_index_ceildiv(a, count, 8 / bits) : kn_index_mul(a, count, kn_index(a, bits / 8));
+    return kn_index_mul(a, kn_index_ceildiv(a, bytes, ALIGNMENT), kn_index(a, ALIGNMENT));
+}
+
+static int64_t typical_value(const kn_plan *p, const kn_expr *bytes)
+{
+    kn_size sizes[64];
+    int64_t values[64];
+    int n = 0;
+    for (int i = 0; i < p->main->nparams && n < 64; i++) {
+        const kn_param *q = &p->main->params[i];
+        if (q->mode == KN_PARAM_SCALAR) {
+            sizes[n] = (kn_size){q->buffer.name, q->lo, q->hi};
+            values[n++] = q->hi < TYPICAL ? q->hi : q->lo > TYPICAL ? q->lo : TYPICAL;
+        }
+    }
+    int64_t value;
+    return kn_index_eval(bytes, sizes, values, n, &value) ? value : INT64_MAX;
+}
+
+static void touch(kn_plan *p, const char *buffer)
+{
+    int owner = (int)(intptr_t)kn_map_get(&p->owner, buffer);
+    if (owner) {
+        p->lives.at[owner - 1].last = p->at;
+    }
+}
+
+static void touch_load(void *env, const kn_expr *e)
+{
+    if (e->kind == KN_E_LOAD) {
+        touch(env, e->name);
+    }
+}
+
+static void touch_statement(kn_plan *p, const kn_loop *s)
+{
+    const kn_expr *parts[] = {s->lo, s->hi, s->expr};
+    for (int i = 0; i < 3; i++) {
+        if (parts[i]) {
+            kn_expr_visit(parts[i], touch_load, p);
+        }
+    }
+    for (int i = 0; i < s->nargs; i++) {
+        kn_expr_visit(s->args[i], touch_load, p);
+    }
+    if (s->kind == KN_S_STORE) {
+        touch(p, s->name);
+    }
+    for (int i = 0; i < s->body.n; i++) {
+        touch_statement(p, s->body.at[i]);
+    }
+    for (int i = 0; i < s->orelse.n; i++) {
+        touch_statement(p, s->orelse.at[i]);
+    }
+}
+
+static void find_lifetimes(kn_plan *p)
+{
+    kn_arena *a = p->unit->arena;
+    for (p->at = 0; p->at < p->main->body.n; p->at++) {
+        kn_loop *s = p->main->body.at[p->at];
+        if (s->kind == KN_S_LET && s->type == KN_INDEX) {
+            kn_range r = kn_index_range(s->expr, NULL, 0);
+            kn_push(a, &p->computed, ((kn_size){s->name, r.lo, r.hi}));
+        }
+        if (s->kind == KN_S_ALLOC) {
+            const kn_expr *bytes = aligned_bytes(p, &s->buffer);
+            kn_live live = {s, p->at, p->at, -1, bytes, typical_value(p, bytes)};
+            kn_push(a, &p->lives, live);
+            kn_map_set(&p->owner, s->buffer.name, (void *)(intptr_t)p->lives.n);
+        } else if (s->kind == KN_S_VIEW) {
+            kn_map_set(&p->owner, s->buffer.name, kn_map_get(&p->owner, s->name));
+        }
+        touch_statement(p, s);
+    }
+}
+
+/* The free slot that fits best: the smallest that is large enough, else the largest. */
+static int best_slot(const kn_plan *p, const kn_live *live)
+{
+    int best = -1;
+    for (int i = 0; i < p->slots.n; i++) {
+        const kn_slot *s = &p->slots.at[i];
+        if (s->free_after >= live->first) {
+            continue;
+        }
+        const kn_slot *b = best < 0 ? NULL : &p->slots.at[best];
+        bool fits = s->typical >= live->typical;
+        bool better = !b || (fits && (b->typical < live->typical || s->typical < b->typical)) ||
+                      (!fits && b->typical < live->typical && s->typical > b->typical);
+        best = better ? i : best;
+    }
+    return best;
+}
+
+static void assign_slots(kn_plan *p)
+{
+    kn_arena *a = p->unit->arena;
+    for (int i = 0; i < p->lives.n; i++) {
+        kn_live *live = &p->lives.at[i];
+        live->slot = best_slot(p, live);
+        if (live->slot < 0) {
+            kn_push(a, &p->slots, ((kn_slot){live->bytes, live->typical, live->last}));
+            live->slot = p->slots.n - 1;
+            continue;
+        }
+        kn_slot *s = &p->slots.at[live->slot];
+        s->bytes = kn_index_max(a, s->bytes, live->bytes);
+        s->typical = s->typical > live->typical ? s->typical : live->typical;
+        s->free_after = live->last;
+    }
+}
+
+void kn_pass_plan(kn_unit *u)
+{
+    kn_plan p = {.unit = u, .main = u->module->funcs[u->module->nfuncs - 1], .owner = kn_map_make(u->arena)};
+    find_lifetimes(&p);
+    assign_slots(&p);
+    const kn_expr **offsets = KN_ARRAY(u->arena, const kn_expr *, p.slots.n + 1);
+    offsets[0] = kn_index(u->arena, 0);
+    for (int i = 0; i < p.slots.n; i++) {
+        offsets[i + 1] = kn_index_add(u->arena, offsets[i], p.slots.at[i].bytes);
+    }
+    for (int i = 0; i < p.lives.n; i++) {
+        p.lives.at[i].alloc->buffer.offset = offsets[p.lives.at[i].slot];
+    }
+    p.main->workspace = offsets[p.slots.n];
+}

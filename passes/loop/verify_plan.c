@@ -1,0 +1,147 @@
+/* An independent check of the memory plan, by running main's statements on intervals: at several choices of the sizes, every buffer
+   gets its bytes when it is allocated, keeps them until its last use, and must not lose one of them to another buffer
+   before. Shares nothing with plan.c: it derives lifetimes backwards and compares all pairs. */
+#include "passes/passes.h"
+
+typedef struct {
+    const char *name, *root; /* a view's root is its source's */
+    int from, to;            /* alive at these statements, both included */
+    int64_t offset, bytes;
+} kn_extent;
+
+typedef struct {
+    const kn_unit *unit;
+    const kn_func *main;
+    kn_size sizes[64];
+    int64_t values[64];
+    int nsizes;
+    KN_VEC(kn_extent) extents;
+} kn_check;
+
+typedef struct {
+    const char *name;
+    bool found;
+} kn_mention;
+
+static void mention(void *env, const kn_expr *e)
+{
+    kn_mention *m = env;
+    m->found = m->found || (e->kind == KN_E_LOAD && e->name == m->name);
+}
+
+static bool mentions(const kn_loop *s, const char *name)
+{
+    kn_mention m = {name, s->kind == KN_S_STORE && s->name == name};
+    const kn_expr *parts[] = {s->expr, s->lo, s->hi};
+    for (int i = 0; i < 3; i++) {
+        if (parts[i]) {
+            kn_expr_visit(parts[i], mention, &m);
+        }
+    }
+    for (int i = 0; i < s->nargs; i++) {
+        kn_expr_visit(s->args[i], mention, &m);
+    }
+    for (int i = 0; i < s->body.n && !m.found; i++) {
+        m.found = mentions(s->body.at[i], name);
+    }
+    for (int i = 0; i < s->orelse.n && !m.found; i++) {
+        m.found = mentions(s->orelse.at[i], name);
+    }
+    return m.found;
+}
+
+static int64_t evaluate(const kn_check *c, const kn_expr *e, const char *what)
+{
+    int64_t value;
+    if (!e || !kn_index_eval(e, c->sizes, c->values, c->nsizes, &value)) {
+        kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: the %s cannot be evaluated", what);
+    }
+    return value;
+}
+
+static int64_t bytes_of(const kn_check *c, const kn_buffer *b)
+{
+    int64_t count = 1;
+    for (int i = 0; i < b->rank; i++) {
+        count *= evaluate(c, b->shape[i], b->name);
+    }
+    return kn_dtype_bytes(b->type, count);
+}
+
+static void collect(kn_check *c)
+{
+    for (int i = c->main->body.n - 1; i >= 0; i--) {
+        const kn_loop *s = c->main->body.at[i];
+        bool alloc = s->kind == KN_S_ALLOC, view = s->kind == KN_S_VIEW;
+        if (!alloc && !view) {
+            continue;
+        }
+        kn_extent e = {s->buffer.name, view ? s->name : s->buffer.name, i, i, 0, 0};
+        for (int k = i; k < c->main->body.n; k++) {
+            e.to = mentions(c->main->body.at[k], e.name) ? k : e.to;
+        }
+        for (int k = 0; k < c->extents.n; k++) {
+            const kn_extent *later = &c->extents.at[k];
+            e.to = later->root == e.name && later->to > e.to ? later->to : e.to;
+        }
+        if (alloc) {
+            e.offset = evaluate(c, s->buffer.offset, "offset");
+            e.bytes = bytes_of(c, &s->buffer);
+        }
+        kn_push(c->unit->arena, &c->extents, e);
+    }
+}
+
+static void compare(const kn_check *c)
+{
+    int64_t total = evaluate(c, c->main->workspace, "workspace");
+    for (int i = 0; i < c->extents.n; i++) {
+        const kn_extent *x = &c->extents.at[i];
+        if (x->offset < 0 || x->offset + x->bytes > total) {
+            kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: `%s` lies outside the workspace", x->name);
+        }
+        for (int k = 0; k < i; k++) {
+            const kn_extent *y = &c->extents.at[k];
+            bool together = x->from <= y->to && y->from <= x->to;
+            bool overlap = x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
+            if (together && overlap && x->root == x->name && y->root == y->name) {
+                kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: `%s` and `%s` share bytes while both live",
+                         x->name, y->name);
+            }
+        }
+    }
+}
+
+static void check_at(const kn_unit *u, int64_t at)
+{
+    kn_arena *scratch = kn_arena_create(u->ctx);
+    kn_unit here = *u;
+    here.arena = scratch;
+    kn_check c = {.unit = &here, .main = u->module->funcs[u->module->nfuncs - 1]};
+    for (int i = 0; i < c.main->nparams && c.nsizes < 64; i++) {
+        const kn_param *p = &c.main->params[i];
+        if (p->mode == KN_PARAM_SCALAR) {
+            int64_t value = at + 3 * c.nsizes;
+            value = value < p->lo ? p->lo : value > p->hi ? p->hi : value;
+            c.sizes[c.nsizes] = (kn_size){p->buffer.name, p->lo, p->hi};
+            c.values[c.nsizes++] = value;
+        }
+    }
+    bool computed = false; /* sizes known only at run time: nothing to evaluate with */
+    for (int i = 0; i < c.main->body.n; i++) {
+        computed = computed || c.main->body.at[i]->kind == KN_S_LET;
+    }
+    if (!computed) {
+        collect(&c);
+        compare(&c);
+    }
+    kn_release(u->ctx, scratch);
+}
+
+void kn_plan_verify(const kn_unit *u)
+{
+    static const int64_t points[] = {0, 1, 7, 64, 1000};
+    for (int i = 0; i < 5; i++) {
+        check_at(u, points[i]);
+    }
+}

@@ -1,0 +1,405 @@
+/* Graph to loops. Each fusion group becomes a kernel: its nodes' nests are composed, scheduled and turned into loops by isl; groups
+   whose composed nests read the same share one kernel. `main` allocates what flows between kernels and calls them in the
+   order of the groups. Reshapes cost nothing: they are views of the same row-major bytes. */
+#include <ctype.h>
+
+#include "passes/passes.h"
+#include "passes/schedule/schedule.h"
+
+typedef struct {
+    kn_unit *unit;
+    kn_ctx *ctx;
+    kn_arena *arena;   /* of the module */
+    const kn_graph *graph;
+    kn_map names;      /* identifiers taken in main */
+    kn_map buffers;    /* value name -> identifier of its buffer in main */
+    kn_map kernels;    /* nest text -> kn_func */
+    KN_VEC(kn_func *) funcs;
+    kn_block_builder main;
+    const char *computed; /* the output of main that tells the values of computed sizes */
+} kn_lowering;
+
+/* ---- names ---- */
+
+/* A loop-IR identifier for a value: its name with what is not allowed replaced, unique in main. */
+static const char *identifier(kn_lowering *l, const char *name)
+{
+    kn_str s = kn_str_make(l->arena);
+    if (!isalpha((unsigned char)name[0]) && name[0] != '_') {
+        kn_put_char(&s, 'v');
+    }
+    for (const char *c = name; *c; c++) {
+        kn_put_char(&s, isalnum((unsigned char)*c) || *c == '_' ? *c : '_');
+    }
+    const char *stem = kn_intern(l->ctx, kn_str_get(&s)), *unique = stem;
+    for (int k = 2; kn_map_has(&l->names, unique); k++) {
+        unique = kn_intern_f(l->ctx, "%s_%d", stem, k);
+    }
+    kn_map_set(&l->names, unique, l);
+    return unique;
+}
+
+static kn_buffer buffer_of(const kn_value *v, const char *name, const char *space)
+{
+    return (kn_buffer){name, v->type, v->rank, v->shape, space, NULL};
+}
+
+static const char *ddr(kn_lowering *l)
+{
+    return kn_intern(l->ctx, "ddr");
+}
+
+/* ---- kernels ---- */
+
+static kn_block allocate_temporaries(kn_lowering *l, const kn_nest *nest, kn_block loops)
+{
+    kn_block_builder b = {.arena = l->arena};
+    for (int i = 0; i < nest->ntensors; i++) {
+        const kn_tensor *t = &nest->tensors[i];
+        if (t->role == KN_ROLE_TEMP) {
+            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape, ddr(l), NULL};
+            kn_block_add(&b, kn_loop_alloc(l->arena, buffer));
+        }
+    }
+    for (int i = 0; i < nest->nrequires; i++) {
+        const char *message = kn_intern_f(l->ctx, "%s: sizes do not agree", nest->name);
+        kn_block_add(&b, kn_loop_check(l->arena, nest->requires_[i], message));
+    }
+    for (int i = 0; i < loops.n; i++) {
+        kn_block_add(&b, loops.at[i]);
+    }
+    return kn_block_done(&b);
+}
+
+static void add_parameters(kn_lowering *l, kn_func *f, const kn_nest *nest)
+{
+    f->params = KN_ARRAY(l->arena, kn_param, nest->nsizes + nest->ntensors + 1);
+    for (int i = 0; i < nest->nsizes; i++) {
+        const kn_size *z = &nest->sizes[i];
+        f->params[f->nparams++] = (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
+    }
+    static const kn_param_mode mode[] = {KN_PARAM_IN, KN_PARAM_OUT, KN_PARAM_INOUT, KN_PARAM_INOUT};
+    for (int i = 0; i < nest->ntensors; i++) {
+        const kn_tensor *t = &nest->tensors[i];
+        if (t->role != KN_ROLE_TEMP) {
+            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape, ddr(l), NULL};
+            f->params[f->nparams++] = (kn_param){.mode = mode[t->role], .buffer = buffer};
+        }
+    }
+}
+
+static kn_func *make_kernel(kn_lowering *l, const kn_nest *composed)
+{
+    kn_func *f = KN_NEW(l->arena, kn_func);
+    if (composed->opaque) {
+        *f = *composed->opaque;
+    } else {
+        kn_nest *nest = kn_nest_split(l->arena, composed);
+        kn_poly *p = kn_poly_create(l->arena, nest);
+        kn_schedule *s = kn_schedule_fuse(l->arena, p, nest);
+        f->body = allocate_temporaries(l, nest, kn_poly_loops(p, s));
+        kn_poly_destroy(p);
+        add_parameters(l, f, nest);
+    }
+    f->name = kn_intern_f(l->ctx, "k%d_%s", l->funcs.n, composed->name);
+    kn_push(l->arena, &l->funcs, f);
+    return f;
+}
+
+static kn_func *kernel_for(kn_lowering *l, const kn_nest *nest)
+{
+    kn_str key = kn_str_make(l->arena);
+    kn_nest_print(&key, nest);
+    kn_func *f = kn_map_get(&l->kernels, kn_str_get(&key));
+    if (!f) {
+        f = make_kernel(l, nest);
+        kn_map_set(&l->kernels, kn_str_get(&key), f);
+    }
+    return f;
+}
+
+/* ---- main ---- */
+
+static const char *buffer_name(kn_lowering *l, const kn_value *v)
+{
+    const char *name = kn_map_get(&l->buffers, v->name);
+    if (!name) {
+        kn_raise(l->ctx, KN_INTERNAL, v->loc, "%%%s has no buffer", v->name);
+    }
+    return name;
+}
+
+static void allocate(kn_lowering *l, kn_value *v)
+{
+    if (kn_map_has(&l->buffers, v->name)) {
+        return; /* an output of the graph */
+    }
+    const char *name = identifier(l, v->name);
+    kn_map_set(&l->buffers, v->name, (void *)(uintptr_t)name);
+    kn_block_add(&l->main, kn_loop_alloc(l->arena, buffer_of(v, name, ddr(l))));
+}
+
+static void call(kn_lowering *l, const kn_func *f, const char *const *buffers, const kn_dtype *types)
+{
+    const kn_expr **args = KN_ARRAY(l->arena, const kn_expr *, f->nparams + 1);
+    int next = 0;
+    for (int i = 0; i < f->nparams; i++) {
+        const kn_param *p = &f->params[i];
+        if (p->mode == KN_PARAM_SCALAR) {
+            args[i] = kn_var(l->arena, KN_INDEX, p->buffer.name);
+        } else {
+            args[i] = kn_load(l->arena, types[next], buffers[next], NULL, 0);
+            next++;
+        }
+    }
+    kn_block_add(&l->main, kn_loop_call(l->arena, f->name, args, f->nparams));
+}
+
+/* dst = src, both with the elements of `like`: a kernel as any other, from notation. */
+static void copy(kn_lowering *l, const kn_value *like, const char *src, const char *dst)
+{
+    static const char text[] = "copy(X[*b]) -> Y: Y[*b] = X[*b]";
+    kn_notation *n = kn_notation_parse(l->arena, "copy", text, sizeof text - 1, kn_loc_none());
+    kn_operand operand = {like->type, like->rank, like->shape};
+    kn_nest *nest = kn_elaborate(l->arena, n, &operand, 1, NULL, 0, l->graph->sizes, l->graph->nsizes, like->loc);
+    nest->name = "copy";
+    call(l, kernel_for(l, nest), (const char *[]){src, dst}, (kn_dtype[]){like->type, like->type});
+}
+
+static bool is_alias(const kn_node *n)
+{
+    return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "identity") == 0;
+}
+
+/* A view of the operand's bytes; into an output of the graph, a copy. */
+static void lower_alias(kn_lowering *l, const kn_node *n)
+{
+    kn_value *v = n->outputs[0];
+    const char *source = buffer_name(l, n->inputs[0]);
+    const char *output = kn_map_get(&l->buffers, v->name);
+    const char *name = identifier(l, v->name);
+    kn_block_add(&l->main, kn_loop_view(l->arena, buffer_of(v, name, ddr(l)), source));
+    if (output) {
+        copy(l, v, name, output);
+    } else {
+        kn_map_set(&l->buffers, v->name, (void *)(uintptr_t)name);
+    }
+}
+
+/* Number of a computed size among the computed ones. */
+static int computed_number(const kn_graph *g, int size)
+{
+    int n = 0;
+    for (int i = 0; i < size; i++) {
+        n += g->sources[i].value != NULL;
+    }
+    return n;
+}
+
+/* A size that stands in a tensor: checked against its bounds, bound to its name, told to the caller. The name is clamped, so that
+   whoever reads the text sees the bounds. */
+static void define_size(kn_lowering *l, int size, const kn_value *v)
+{
+    kn_arena *a = l->arena;
+    const kn_size *z = &l->graph->sizes[size];
+    const kn_expr *at = kn_index(a, l->graph->sources[size].element);
+    const kn_expr *element = kn_load(a, v->type, buffer_name(l, v), &at, v->rank);
+    const kn_expr *value = v->type == KN_INDEX ? element : kn_cast(a, KN_CAST_CAST, KN_INDEX, element);
+    const kn_expr *lo = kn_index(a, z->lo), *hi = kn_index(a, z->hi);
+    const kn_expr *inside = kn_op2(a, KN_OP_LAND, kn_op2(a, KN_OP_GE, value, lo), kn_op2(a, KN_OP_LE, value, hi));
+    const char *message = kn_intern_f(l->ctx, "size %s is out of its bounds", z->name);
+    kn_block_add(&l->main, kn_loop_check(a, inside, message));
+    const kn_expr *clamped = kn_index_max(a, lo, kn_index_min(a, hi, value));
+    kn_block_add(&l->main, kn_loop_let(a, z->name, KN_INDEX, clamped));
+    const kn_expr *slot = kn_index(a, computed_number(l->graph, size));
+    const kn_expr *told = kn_cast(a, KN_CAST_CAST, KN_I64, kn_var(a, KN_INDEX, z->name));
+    kn_block_add(&l->main, kn_loop_store(a, l->computed, &slot, 1, KN_SET, told));
+}
+
+/* The sizes whose value is an element of this tensor, which is there now. */
+static void define_sizes(kn_lowering *l, const kn_value *v)
+{
+    for (int i = 0; i < l->graph->nsizes; i++) {
+        if (l->graph->sources[i].value == v) {
+            define_size(l, i, v);
+        }
+    }
+}
+
+static kn_group_nest opaque_group(kn_lowering *l, const kn_node *n)
+{
+    kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
+    kn_group_nest out = {.nest = nest, .values = KN_ARRAY(l->arena, kn_value *, n->ninputs + n->noutputs + 1)};
+    for (int i = 0; i < n->ninputs; i++) {
+        if (n->inputs[i]) {
+            out.values[out.nvalues++] = n->inputs[i];
+        }
+    }
+    for (int i = 0; i < n->noutputs; i++) {
+        out.values[out.nvalues++] = n->outputs[i];
+    }
+    nest->name = n->op->name;
+    return out;
+}
+
+static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
+{
+    kn_group_nest group = nodes[0]->op->kind == KN_ROW_OPAQUE ? opaque_group(l, nodes[0])
+                                                               : kn_group_compose(l->arena, l->graph, nodes, n);
+    const kn_func *f = kernel_for(l, group.nest);
+    const char **buffers = KN_ARRAY(l->arena, const char *, group.nvalues + 1);
+    kn_dtype *types = KN_ARRAY(l->arena, kn_dtype, group.nvalues + 1);
+    for (int i = 0; i < group.nvalues; i++) {
+        kn_role role = group.nest->tensors[i].role;
+        if (role != KN_ROLE_IN) {
+            allocate(l, group.values[i]);
+        }
+        if (role == KN_ROLE_INOUT) {
+            copy(l, group.values[i], buffer_name(l, group.initial[i]), buffer_name(l, group.values[i]));
+        }
+        buffers[i] = buffer_name(l, group.values[i]);
+        types[i] = group.values[i]->type;
+    }
+    call(l, f, buffers, types);
+    for (int i = 0; i < group.nvalues; i++) {
+        if (group.nest->tensors[i].role != KN_ROLE_IN) {
+            define_sizes(l, group.values[i]);
+        }
+    }
+}
+
+static void lower_groups(kn_lowering *l)
+{
+    const kn_graph *g = l->graph;
+    int count = 0;
+    for (int i = 0; i < g->nnodes; i++) {
+        count = g->nodes[i]->group >= count ? g->nodes[i]->group + 1 : count;
+    }
+    int *sizes = KN_ARRAY(l->arena, int, count + 1);
+    kn_node ***members = KN_ARRAY(l->arena, kn_node **, count + 1);
+    for (int i = 0; i < g->nnodes; i++) {
+        sizes[g->nodes[i]->group]++;
+    }
+    for (int i = 0; i < count; i++) {
+        members[i] = KN_ARRAY(l->arena, kn_node *, sizes[i] + 1);
+        sizes[i] = 0;
+    }
+    for (int i = 0; i < g->nnodes; i++) {
+        int group = g->nodes[i]->group;
+        members[group][sizes[group]++] = g->nodes[i];
+    }
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] == 1 && is_alias(members[i][0])) {
+            lower_alias(l, members[i][0]);
+            define_sizes(l, members[i][0]->outputs[0]);
+        } else if (sizes[i] > 0) {
+            lower_group(l, members[i], sizes[i]);
+        }
+    }
+}
+
+/* ---- the signature of main ---- */
+
+static void add_param(kn_lowering *l, kn_func *f, const kn_value *v, kn_param_mode mode)
+{
+    const char *name = identifier(l, v->name);
+    f->params[f->nparams++] = (kn_param){.mode = mode, .buffer = buffer_of(v, name, ddr(l))};
+    if (!kn_map_has(&l->buffers, v->name)) {
+        kn_map_set(&l->buffers, v->name, (void *)(uintptr_t)name);
+    }
+}
+
+/* The last output, when sizes are computed: their values, in the order of the graph's sizes. */
+static void add_computed(kn_lowering *l, kn_func *f)
+{
+    const kn_expr **shape = KN_ARRAY(l->arena, const kn_expr *, 1);
+    shape[0] = kn_index(l->arena, computed_number(l->graph, l->graph->nsizes));
+    if (!kn_index_is(shape[0], 0)) {
+        l->computed = identifier(l, "computed_sizes");
+        kn_buffer buffer = {l->computed, KN_I64, 1, shape, ddr(l), NULL};
+        f->params[f->nparams++] = (kn_param){.mode = KN_PARAM_OUT, .buffer = buffer};
+    }
+}
+
+/* An output's shape in the signature of main, where the names of computed sizes are not known yet: their most. */
+static void bound_output(kn_lowering *l, kn_param *p)
+{
+    const kn_graph *g = l->graph;
+    kn_size *computed = KN_ARRAY(l->arena, kn_size, g->nsizes + 1);
+    int n = 0;
+    for (int i = 0; i < g->nsizes; i++) {
+        if (g->sources[i].value) {
+            computed[n++] = g->sizes[i];
+        }
+    }
+    kn_buffer *b = &p->buffer;
+    if (n) {
+        b->shape = kn_shape_upper(l->arena, b->shape, b->rank, computed, n, (kn_loc){.where = b->name});
+    }
+}
+
+static void add_signature(kn_lowering *l, kn_func *f)
+{
+    const kn_graph *g = l->graph;
+    f->params = KN_ARRAY(l->arena, kn_param, g->nsizes + g->ninputs + g->nconsts + g->noutputs + 2);
+    for (int i = 0; i < g->nsizes; i++) {
+        kn_map_set(&l->names, g->sizes[i].name, l);
+        if (!g->sources[i].value) {
+            const kn_size *z = &g->sizes[i];
+            f->params[f->nparams++] = (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
+        }
+    }
+    for (int i = 0; i < g->ninputs; i++) {
+        add_param(l, f, g->inputs[i], KN_PARAM_IN);
+    }
+    for (int i = 0; i < g->nconsts; i++) {
+        add_param(l, f, g->consts[i], KN_PARAM_CONST);
+    }
+    for (int i = 0; i < g->noutputs; i++) {
+        add_param(l, f, g->outputs[i], KN_PARAM_OUT);
+        bound_output(l, &f->params[f->nparams - 1]);
+        if (g->aliases[i]) {
+            f->params[f->nparams - 1].alias = buffer_name(l, g->aliases[i]);
+        }
+    }
+    add_computed(l, f);
+}
+
+/* Outputs that are inputs, constants or earlier outputs themselves. */
+static void copy_outputs(kn_lowering *l, const kn_func *f)
+{
+    const kn_graph *g = l->graph;
+    int first = f->nparams - g->noutputs - (l->computed != NULL);
+    for (int i = 0; i < g->noutputs; i++) {
+        const char *own = f->params[first + i].buffer.name;
+        const char *has = buffer_name(l, g->outputs[i]);
+        if (own != has) {
+            copy(l, g->outputs[i], has, own);
+        }
+    }
+}
+
+void kn_pass_lower(kn_unit *u)
+{
+    kn_lowering l = {.unit = u, .ctx = u->ctx, .arena = u->arena, .graph = u->graph};
+    l.names = kn_map_make(u->arena);
+    l.buffers = kn_map_make(u->arena);
+    l.kernels = kn_map_make(u->arena);
+    l.main.arena = u->arena;
+    kn_func *f = KN_NEW(u->arena, kn_func);
+    f->name = kn_intern(u->ctx, "main");
+    add_signature(&l, f);
+    for (int i = 0; i < u->graph->ninputs; i++) {
+        define_sizes(&l, u->graph->inputs[i]);
+    }
+    for (int i = 0; i < u->graph->nconsts; i++) {
+        define_sizes(&l, u->graph->consts[i]);
+    }
+    lower_groups(&l);
+    copy_outputs(&l, f);
+    f->body = kn_block_done(&l.main);
+    kn_push(u->arena, &l.funcs, f);
+    u->module = KN_NEW(u->arena, kn_module);
+    *u->module = (kn_module){.name = u->graph->name, .target = kn_intern(u->ctx, "host"), .arena = u->arena,
+                             .nfuncs = l.funcs.n, .funcs = l.funcs.at};
+}

@@ -1,0 +1,21 @@
+/* What the scheduling passes share. */
+#ifndef KN_PASSES_SCHEDULE_H
+#define KN_PASSES_SCHEDULE_H
+
+#include "ir/graph.h"
+#include "ir/poly.h"
+
+/* The first schedule: statements in order, each fused with the one before it as deeply as the dependences allow. */
+kn_schedule *kn_schedule_fuse(kn_arena *a, kn_poly *p, const kn_nest *nest);
+
+/* One nest for a fusion group. `values` are the graph values behind its tensors, in the order of nest->tensors, without the
+   temporaries; inputs first, then results that live on. */
+typedef struct {
+    kn_nest *nest;
+    int nvalues;
+    kn_value **values;
+    kn_value **initial; /* of an INOUT: the operand that it starts from */
+} kn_group_nest;
+kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, kn_node *const *nodes, int n);
+
+#endif
