@@ -24,8 +24,6 @@
 #define KN_PRINTF(fmt, first)
 #endif
 
-typedef struct kn_ctx kn_ctx;
-
 /* Where a thing came from: a place in a text, a node or tensor of a model, or both. Cheap to copy.
  */
 typedef struct {
@@ -33,10 +31,6 @@ typedef struct {
     int line, column;  /* 1-based; 0: none */
     const char *where; /* interned name of a node, tensor or JSON path, or NULL */
 } kn_loc;
-
-/* Returns NULL when memory is out. */
-kn_ctx *kn_ctx_create(void);
-void kn_ctx_destroy(kn_ctx *ctx);
 
 /* Runs body(arg). Returns KN_OK, or the status that was raised inside. Deferred actions registered
    inside are run on failure, last first; on success they stay registered with the enclosing
@@ -52,13 +46,6 @@ _Noreturn void kn_raise_again(kn_ctx *ctx, kn_status status);
 void kn_error(kn_ctx *ctx, kn_status status, kn_loc loc, const char *fmt, ...) KN_PRINTF(4, 5);
 void kn_warn(kn_ctx *ctx, kn_loc loc, const char *fmt, ...) KN_PRINTF(3, 4);
 void kn_note(kn_ctx *ctx, kn_loc loc, const char *fmt, ...) KN_PRINTF(3, 4);
-
-/* The diagnostics so far, oldest first. A thousand are kept; later ones are only counted, but for
-   what is raised: that replaces the last. They live until kn_diag_clear(). */
-int kn_diag_count(const kn_ctx *ctx);
-int kn_diag_dropped(const kn_ctx *ctx);
-const kn_diag *kn_diag_get(const kn_ctx *ctx, int i);
-void kn_diag_clear(kn_ctx *ctx);
 
 /* fn(arg) runs when the innermost protection fails, or when the context is destroyed, or at
    kn_release(). It must not raise. When there is no memory to register it, it runs at once and

@@ -33,7 +33,7 @@ enum { KN_MAX_RANK = 12 };
 typedef enum { KN_NOTE, KN_WARNING, KN_ERROR } kn_severity;
 
 /* One message. `file` may be NULL; `line` and `column` are 1-based, 0 when there is none; `where`
-   names a node, tensor or JSON path, or is NULL. The strings live as long as the context. */
+   names a node, tensor or JSON path, or is NULL. The strings live until kn_diag_clear(). */
 typedef struct {
     kn_severity severity;
     kn_status status;
@@ -42,6 +42,17 @@ typedef struct {
     const char *where;
     const char *message;
 } kn_diag;
+
+/* A context: diagnostics, and the memory of what is made with it. One thread at a time; any number of them. */
+typedef struct kn_ctx kn_ctx;
+kn_ctx *kn_ctx_create(void); /* NULL when memory is out */
+void kn_ctx_destroy(kn_ctx *ctx);
+/* The diagnostics so far, oldest first. A thousand are kept; later ones are only counted, but for what ends a call: that
+   replaces the last. They live until kn_diag_clear(). */
+int kn_diag_count(const kn_ctx *ctx);
+int kn_diag_dropped(const kn_ctx *ctx);
+const kn_diag *kn_diag_get(const kn_ctx *ctx, int i);
+void kn_diag_clear(kn_ctx *ctx);
 
 #ifdef __cplusplus
 }
