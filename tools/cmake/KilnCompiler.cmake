@@ -11,7 +11,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
 endif()
 
-include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/runtime)
 add_compile_definitions(_POSIX_C_SOURCE=200809L KILN_VERSION="${PROJECT_VERSION}")
 
 # Scalar semantics are strict everywhere: results must not depend on the compiler.

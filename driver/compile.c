@@ -1,0 +1,140 @@
+/* The pipeline on a model's graph, and programs in memory. */
+#include <stdio.h>
+
+#include "codegen/codegen.h"
+#include "driver/driver.h"
+
+kn_via kn_driver_via(kn_via via)
+{
+    return via != KN_VIA_DEFAULT ? via : KILN_HAVE_LLVM ? KN_VIA_JIT : KN_VIA_INTERPRET;
+}
+
+/* ---- dumping the text after passes ---- */
+
+typedef struct {
+    kn_ctx *ctx;
+    const char *dir;
+    int count;
+} kn_dump;
+
+static void dump(void *env, const char *pass, const char *text)
+{
+    kn_dump *d = env;
+    const char *path = kn_intern_f(d->ctx, "%s/%02d-%s.kir", d->dir ? d->dir : ".", ++d->count, pass);
+    kn_file_write(d->ctx, path, text, strlen(text));
+}
+
+kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *options)
+{
+    kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph};
+    const char *const *pipeline = kn_pipeline(options ? options->level : 2);
+    int n = 0;
+    while (pipeline[n]) {
+        n++;
+    }
+    kn_dump d = {model->ctx, options ? options->dump_dir : NULL, 0};
+    kn_pass_options o = {.print = dump, .print_env = &d, .print_after = options ? options->dump_ir : NULL};
+#ifndef NDEBUG
+    o.verify_each = true;
+#endif
+    kn_run_passes(&u, pipeline, n, &o);
+    return u;
+}
+
+/* ---- signatures ---- */
+
+static const char *dim_text(kn_arena *a, const kn_expr *e)
+{
+    kn_str s = kn_str_make(a);
+    kn_expr_print(&s, e, false);
+    return kn_strdup(a, kn_str_get(&s));
+}
+
+static kn_io describe(kn_arena *a, const kn_value *v, const kn_value *alias)
+{
+    const char **dims = KN_ARRAY(a, const char *, v->rank + 1);
+    for (int i = 0; i < v->rank; i++) {
+        dims[i] = dim_text(a, v->shape[i]);
+    }
+    return (kn_io){kn_strdup(a, v->name), v->type, v->rank, dims, alias ? kn_strdup(a, alias->name) : NULL};
+}
+
+static void describe_sizes(kn_program *p, const kn_graph *g)
+{
+    p->dims = KN_ARRAY(p->arena, kn_dim, g->nsizes + 1);
+    p->computed = KN_ARRAY(p->arena, kn_dim, g->nsizes + 1);
+    for (int i = 0; i < g->nsizes; i++) {
+        kn_dim d = {kn_strdup(p->arena, g->sizes[i].name), g->sizes[i].lo, g->sizes[i].hi};
+        if (g->sources[i].value) {
+            p->computed[p->ncomputed++] = d;
+        } else {
+            p->dims[p->ndims++] = d;
+        }
+    }
+}
+
+/* The most that each dimension of an output can be; memory is made for that before a run. */
+static const char *const *describe_bounds(kn_arena *a, const kn_graph *g, const kn_value *v)
+{
+    kn_size *computed = KN_ARRAY(a, kn_size, g->nsizes + 1);
+    int n = 0;
+    for (int i = 0; i < g->nsizes; i++) {
+        if (g->sources[i].value) {
+            computed[n++] = g->sizes[i];
+        }
+    }
+    const kn_expr *const *bounds = kn_shape_upper(a, v->shape, v->rank, computed, n, v->loc);
+    const char **texts = KN_ARRAY(a, const char *, v->rank + 1);
+    for (int i = 0; i < v->rank; i++) {
+        texts[i] = dim_text(a, bounds[i]);
+    }
+    return texts;
+}
+
+static kn_program *new_program(kn_model *model)
+{
+    kn_arena *a = kn_arena_create(model->ctx);
+    const kn_graph *g = model->graph;
+    kn_program *p = KN_NEW(a, kn_program);
+    p->ctx = model->ctx;
+    p->arena = a;
+    p->name = kn_strdup(a, g->name);
+    p->ninputs = g->ninputs;
+    p->noutputs = g->noutputs;
+    p->inputs = KN_ARRAY(a, kn_io, g->ninputs + 1);
+    p->outputs = KN_ARRAY(a, kn_io, g->noutputs + 1);
+    for (int i = 0; i < g->ninputs; i++) {
+        p->inputs[i] = describe(a, g->inputs[i], NULL);
+    }
+    for (int i = 0; i < g->noutputs; i++) {
+        p->outputs[i] = describe(a, g->outputs[i], g->aliases[i]);
+    }
+    describe_sizes(p, g);
+    if (p->ncomputed) {
+        const char *const **bounds = KN_ARRAY(a, const char *const *, g->noutputs + 1);
+        for (int i = 0; i < g->noutputs; i++) {
+            bounds[i] = describe_bounds(a, g, g->outputs[i]);
+        }
+        p->bounds = bounds;
+    }
+    return p;
+}
+
+kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options)
+{
+    kn_via via = kn_driver_via(options ? options->via : KN_VIA_DEFAULT);
+    kn_program *p = new_program(model);
+    if (via == KN_VIA_INTERPRET) {
+        kn_engine_interpret(p, model);
+        return p;
+    }
+    kn_arena *scratch = kn_arena_create(model->ctx);
+    kn_unit u = kn_driver_lower(scratch, model, options);
+    if (via == KN_VIA_C) {
+        kn_engine_c(p, model, &u);
+    } else {
+        kn_engine_jit(p, model, &u, options ? options->level : 2);
+    }
+    kn_release(model->ctx, scratch);
+    return p;
+}
