@@ -1,6 +1,7 @@
-/* Expressions in C. Plain operators where C means the same: + - * / and comparisons of f32 and f64, comparisons of signed
-   integers, index arithmetic that is seen to stay in 64 bits, && || ! ?:. All else is a function of npu.h. Constants are
-   evaluated here, so that no C compiler evaluates exp(1.5) in its own way. */
+/* Expressions in C. Plain operators where C means the same: + - * / and comparisons of f32 and f64,
+   comparisons of signed integers, index arithmetic that is seen to stay in 64 bits, && || ! ?:. All
+   else is a function of npu.h. Constants are evaluated here, so that no C compiler evaluates
+   exp(1.5) in its own way. */
 #include "codegen/c_internal.h"
 
 #include <inttypes.h>
@@ -23,7 +24,8 @@ void kn_c_put_string(kn_str *out, const char *text)
         if (*s == '"' || *s == '\\')
             kn_putf(out, "\\%c", *s);
         else if (*s < ' ' || *s > '~' || *s == '?')
-            kn_putf(out, "\\%03o", *s); /* three digits: what follows cannot join them; ? may begin a trigraph */
+            kn_putf(out, "\\%03o",
+                    *s); /* three digits: what follows cannot join them; ? may begin a trigraph */
         else
             kn_put_char(out, (char)*s);
     }
@@ -194,7 +196,8 @@ static void scale(c_emitter *c, address *a, const kn_expr *by)
     a->precedence = C_PREC_MUL;
 }
 
-void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs, int nsubs)
+void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs,
+                      int nsubs)
 {
     address a = {.text = kn_str_make(c->arena)};
     const kn_buffer *b = n->buffer;
@@ -253,7 +256,8 @@ static bool is_plain_float(kn_dtype type)
     return type == KN_F32 || type == KN_F64;
 }
 
-/* A comparison of an integer with itself is warned about, and so is one of an unsigned integer with 0. */
+/* A comparison of an integer with itself is warned about, and so is one of an unsigned integer with
+ * 0. */
 static bool is_plain_comparison(const kn_expr *e, kn_dtype type)
 {
     return is_plain_float(type) ||
@@ -263,7 +267,8 @@ static bool is_plain_comparison(const kn_expr *e, kn_dtype type)
 /* Division of what is not negative by what is positive is the same in C. */
 static bool is_plain_division(const c_emitter *c, const kn_expr *e)
 {
-    return e->type == KN_INDEX && kn_c_range(c, e->args[0]).lo >= 0 && kn_c_range(c, e->args[1]).lo > 0;
+    return e->type == KN_INDEX && kn_c_range(c, e->args[0]).lo >= 0 &&
+           kn_c_range(c, e->args[1]).lo > 0;
 }
 
 /* The operator of C that means the same, or NULL. */
@@ -276,17 +281,14 @@ static const char *plain_operator(const c_emitter *c, const kn_expr *e)
     case KN_OP_SUB:
     case KN_OP_MUL:
     case KN_OP_NEG:
-        return is_plain_float(type) || (type == KN_INDEX && kn_c_is_finite(kn_c_range(c, e))) ? info->text
-                                                                                              : NULL;
-    case KN_OP_DIV:
-        return is_plain_float(type) || is_plain_division(c, e) ? "/" : NULL;
-    case KN_OP_FLOORDIV:
-        return is_plain_division(c, e) ? "/" : NULL;
+        return is_plain_float(type) || (type == KN_INDEX && kn_c_is_finite(kn_c_range(c, e)))
+                   ? info->text
+                   : NULL;
+    case KN_OP_DIV: return is_plain_float(type) || is_plain_division(c, e) ? "/" : NULL;
+    case KN_OP_FLOORDIV: return is_plain_division(c, e) ? "/" : NULL;
     case KN_OP_REM:
-    case KN_OP_MOD:
-        return is_plain_division(c, e) ? "%" : NULL;
-    default:
-        break;
+    case KN_OP_MOD: return is_plain_division(c, e) ? "%" : NULL;
+    default: break;
     }
     if (info->class == KN_CLASS_COMPARE)
         return is_plain_comparison(e, type) ? info->text : NULL;
@@ -295,13 +297,15 @@ static const char *plain_operator(const c_emitter *c, const kn_expr *e)
 
 static int precedence_of(const char *op, const kn_expr *e)
 {
-    return strcmp(op, "/") == 0 || strcmp(op, "%") == 0 ? C_PREC_MUL : kn_scalar_get(e->op)->precedence;
+    return strcmp(op, "/") == 0 || strcmp(op, "%") == 0 ? C_PREC_MUL
+                                                        : kn_scalar_get(e->op)->precedence;
 }
 
 /* An arm of ?: of which the other is a literal too: an int, were it not for the cast. */
 static void put_arm(c_emitter *c, kn_str *out, const kn_expr *e)
 {
-    bool wide = e->kind == KN_E_CONST && (e->type == KN_INDEX || e->type == KN_I64) && e->i != INT64_MIN;
+    bool wide =
+        e->kind == KN_E_CONST && (e->type == KN_INDEX || e->type == KN_I64) && e->i != INT64_MIN;
     if (wide)
         kn_putf(out, "INT64_C(%" PRId64 ")", e->i);
     else
@@ -377,20 +381,15 @@ int kn_c_put(c_emitter *c, kn_str *out, const kn_expr *e)
 {
     int name;
     switch (e->kind) {
-    case KN_E_CONST:
-        return put_const(out, e);
+    case KN_E_CONST: return put_const(out, e);
     case KN_E_VAR:
         name = kn_c_find(c, e->name);
         kn_c_read(c, name);
         kn_put(out, c->scope.at[name].c);
         return C_PREC_POSTFIX;
-    case KN_E_LOAD:
-        put_load(c, out, e);
-        return C_PREC_POSTFIX;
-    case KN_E_OP:
-        return put_op(c, out, e);
-    case KN_E_CAST:
-        return put_cast(c, out, e);
+    case KN_E_LOAD: put_load(c, out, e); return C_PREC_POSTFIX;
+    case KN_E_OP: return put_op(c, out, e);
+    case KN_E_CAST: return put_cast(c, out, e);
     }
     return C_PREC_POSTFIX;
 }

@@ -1,6 +1,7 @@
-/* What is known of a function's parameters from all of its calls: ranges of indices, so that most of the index
-   arithmetic is seen not to overflow and prints as plain operators, and which buffers may share memory, so that the others
-   are `restrict`. Callers come before callees here, so one walk over each function is enough. */
+/* What is known of a function's parameters from all of its calls: ranges of indices, so that most
+   of the index arithmetic is seen not to overflow and prints as plain operators, and which buffers
+   may share memory, so that the others are `restrict`. Callers come before callees here, so one
+   walk over each function is enough. */
 #include "codegen/c_internal.h"
 
 /* ---- Ranges ---- */
@@ -43,7 +44,8 @@ static void collect_block(c_emitter *c, const kn_block *b, int depth);
 static void collect(c_emitter *c, const kn_func *f, int depth)
 {
     if (depth > KN_MAX_NESTING)
-        kn_c_fail(c, KN_INTERNAL, "function %s calls itself, or calls are nested too deep", f->name);
+        kn_c_fail(c, KN_INTERNAL, "function %s calls itself, or calls are nested too deep",
+                  f->name);
     collect_block(c, &f->body, depth + 1);
     c_func *r = KN_NEW(c->arena, c_func);
     r->func = f;
@@ -231,7 +233,8 @@ bool kn_c_restrict(const c_func *f, int param)
     const kn_param *params = f->func->params;
     for (int i = 0; i < f->func->nparams; i++) {
         bool other = i != param && params[i].mode != KN_PARAM_SCALAR;
-        if (other && f->storage[i] == f->storage[param] && (is_written(&params[i]) || is_written(&params[param])))
+        if (other && f->storage[i] == f->storage[param] &&
+            (is_written(&params[i]) || is_written(&params[param])))
             return false;
     }
     return true;

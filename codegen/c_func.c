@@ -1,8 +1,10 @@
-/* Functions and statements in C. One statement of the loop IR is one or two lines. Declarations that nothing reads are
-   taken out again when their block ends, so that no compiler warns of them. */
+/* Functions and statements in C. One statement of the loop IR is one or two lines. Declarations
+   that nothing reads are taken out again when their block ends, so that no compiler warns of them.
+ */
 #include "codegen/c_internal.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 enum { INDENT = 4, COLUMNS = 100, MAX_LOCAL_BYTES = 1 << 20 };
@@ -35,19 +37,27 @@ void kn_c_fail(const c_emitter *c, kn_status status, const char *fmt, ...)
     kn_raise(c->ctx, status, c->loc, "%s for %s: %s", c->options ? "C" : "LLVM", where, text);
 }
 
-/* Where to break a line so that at most `room` characters come before: at a space outside of string literals; the
-   first one when none is soon enough. 0: nowhere. */
+/* Where to break a line so that at most `room` characters come before: at a space after an operator
+   or comma, outside of string literals, within as few brackets as can be, as late as can be. 0:
+   nowhere. */
 static size_t break_of(const char *line, size_t room)
 {
     bool quoted = false;
+    int depth = 0, best = INT_MAX;
     size_t at = 0;
     for (size_t i = 0; line[i] && (i <= room || at == 0); i++) {
         if (line[i] == '\\')
             i++;
         else if (line[i] == '"')
             quoted = !quoted;
-        else if (line[i] == ' ' && !quoted)
+        else if (!quoted)
+            depth += (line[i] == '(' || line[i] == '[') - (line[i] == ')' || line[i] == ']');
+        if (quoted || line[i] != ' ' || i == 0 || !strchr(",+-*/%<>=&|?:", line[i - 1]))
+            continue;
+        if (depth <= best || at < room / 2) {
+            best = depth;
             at = i;
+        }
     }
     return at;
 }
@@ -59,7 +69,8 @@ void kn_c_line(c_emitter *c, const char *fmt, ...)
     const char *rest = vformat(c->arena, fmt, args);
     va_end(args);
     for (int level = c->level;; level = c->level + 2) {
-        size_t room = level * INDENT < COLUMNS / 2 ? (size_t)(COLUMNS - level * INDENT) : COLUMNS / 2;
+        size_t room =
+            level * INDENT < COLUMNS / 2 ? (size_t)(COLUMNS - level * INDENT) : COLUMNS / 2;
         size_t at = strlen(rest) > room ? break_of(rest, room) : 0;
         indent(c->out, level);
         kn_put_n(c->out, rest, at ? at : strlen(rest));
@@ -92,10 +103,11 @@ void kn_c_put_list(kn_str *out, int level, const char *head, const char *const *
 
 /* ---- Names in scope ---- */
 
-int kn_c_declare(c_emitter *c, const char *name, const kn_buffer *buffer, kn_dtype type, c_form form,
-                 const kn_range *bounds)
+int kn_c_declare(c_emitter *c, const char *name, const kn_buffer *buffer, kn_dtype type,
+                 c_form form, const kn_range *bounds)
 {
-    c_name n = {.name = form == C_CONTEXT ? NULL : name, .buffer = buffer, .type = type, .form = form};
+    c_name n = {
+        .name = form == C_CONTEXT ? NULL : name, .buffer = buffer, .type = type, .form = form};
     n.c = kn_c_fresh(c, name);
     kn_push(c->arena, &c->scope, n);
     if (bounds) {
@@ -135,7 +147,8 @@ static void erase(c_emitter *c, const c_decl *d)
         c->scope.at[c->uses.at[i]].reads--;
 }
 
-/* Last first: what only an unused one used is unused too, and what comes later in the text has gone by then. */
+/* Last first: what only an unused one used is unused too, and what comes later in the text has gone
+ * by then. */
 void kn_c_close(c_emitter *c, c_mark m)
 {
     for (int i = c->decls.n - 1; i >= m.decls; i--) {
@@ -216,7 +229,8 @@ static const char *pointer_text(c_emitter *c, const kn_expr *e)
     if (!kn_c_is_packed(n.type))
         return kn_format(c->arena, "&%s[%s]", n.c, kn_str_get(&s));
     if (!is_even(c, &n, e->args, e->nargs))
-        kn_c_fail(c, KN_UNSUPPORTED, "a part of `%s` that may begin inside a byte is passed on", e->name);
+        kn_c_fail(c, KN_UNSUPPORTED, "a part of `%s` that may begin inside a byte is passed on",
+                  e->name);
     return kn_format(c->arena, "&%s[(%s) / 2]", n.c, kn_str_get(&s));
 }
 
@@ -250,7 +264,8 @@ static void put_for(c_emitter *c, const kn_loop *s)
     kn_str head = kn_str_make(c->arena);
     kn_putf(&head, "for (int64_t %s = %s", i, lo);
     if (!is_simple_end(end)) {
-        int last = kn_c_declare(c, kn_format(c->arena, "%s_end", i), NULL, KN_INDEX, C_CONTEXT, NULL);
+        int last =
+            kn_c_declare(c, kn_format(c->arena, "%s_end", i), NULL, KN_INDEX, C_CONTEXT, NULL);
         kn_putf(&head, ", %s = %s", c->scope.at[last].c, hi);
         hi = c->scope.at[last].c;
     }
@@ -286,7 +301,8 @@ static void put_let(c_emitter *c, const kn_loop *s)
     c_decl d = kn_c_decl_begin(c);
     kn_range range = s->type == KN_INDEX ? kn_c_range(c, s->expr) : (kn_range){0, 0};
     const char *value = value_text(c, s->expr, 0);
-    int name = kn_c_declare(c, s->name, NULL, s->type, C_SCALAR, s->type == KN_INDEX ? &range : NULL);
+    int name =
+        kn_c_declare(c, s->name, NULL, s->type, C_SCALAR, s->type == KN_INDEX ? &range : NULL);
     kn_c_line(c, "const %s %s = %s;", kn_c_value_type(s->type), c->scope.at[name].c, value);
     kn_c_decl_end(c, d, name);
 }
@@ -304,7 +320,8 @@ static int64_t constant_count(const c_emitter *c, const kn_buffer *b)
         kn_c_fail(c, KN_INTERNAL, "`%s` in @%s is of no constant size", b->name, b->space);
     int64_t bytes = kn_dtype_bytes(b->type, count);
     if (bytes < 0 || bytes > MAX_LOCAL_BYTES)
-        kn_c_fail(c, KN_INTERNAL, "`%s` in @%s has more than %d bytes", b->name, b->space, MAX_LOCAL_BYTES);
+        kn_c_fail(c, KN_INTERNAL, "`%s` in @%s has more than %d bytes", b->name, b->space,
+                  MAX_LOCAL_BYTES);
     return count;
 }
 
@@ -321,8 +338,8 @@ static const char *stored_text(c_emitter *c, const kn_expr *e, kn_dtype type)
 /* A variable, set at once when the next statement does that. Returns whether it did. */
 static bool put_variable(c_emitter *c, const kn_buffer *b, const kn_loop *next)
 {
-    bool merge = next && next->kind == KN_S_STORE && next->op == KN_SET && strcmp(next->name, b->name) == 0 &&
-                 !kn_expr_uses(next->expr, b->name);
+    bool merge = next && next->kind == KN_S_STORE && next->op == KN_SET &&
+                 strcmp(next->name, b->name) == 0 && !kn_expr_uses(next->expr, b->name);
     c_decl d = kn_c_decl_begin(c);
     const char *value = stored_text(c, merge ? next->expr : kn_zero(c->arena, b->type), b->type);
     int name = kn_c_declare(c, b->name, b, b->type, C_VARIABLE, NULL);
@@ -338,7 +355,8 @@ static void put_array(c_emitter *c, const kn_buffer *b)
         count = kn_dtype_bytes(b->type, count);
     c_decl d = kn_c_decl_begin(c);
     int name = kn_c_declare(c, b->name, b, b->type, C_ARRAY, NULL);
-    kn_c_line(c, "%s %s[%" PRId64 "]%s;", kn_c_element_type(b->type), c->scope.at[name].c, count ? count : 1,
+    kn_c_line(c, "%s %s[%" PRId64 "]%s;", kn_c_element_type(b->type), c->scope.at[name].c,
+              count ? count : 1,
               kn_c_is_packed(b->type) ? " = {0}" : ""); /* a store of 4 bits reads the other 4 */
     kn_c_decl_end(c, d, name);
 }
@@ -354,7 +372,8 @@ static void put_planned(c_emitter *c, const kn_buffer *b)
     kn_c_read_context(c, "workspace");
     int name = kn_c_declare(c, b->name, b, b->type, C_POINTER, NULL);
     kn_c_line(c, "%s *const %s = %s%s%s;", kn_c_element_type(b->type), c->scope.at[name].c,
-              start ? "workspace" : "(void *)((char *)workspace + ", start ? "" : offset, start ? "" : ")");
+              start ? "workspace" : "(void *)((char *)workspace + ", start ? "" : offset,
+              start ? "" : ")");
     kn_c_decl_end(c, d, name);
 }
 
@@ -367,14 +386,16 @@ static bool put_alloc(c_emitter *c, const kn_loop *s, const kn_loop *next)
         return false;
     }
     if (b->offset)
-        kn_c_fail(c, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s", b->name, b->space);
+        kn_c_fail(c, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s", b->name,
+                  b->space);
     if (b->rank == 0 && !kn_c_is_packed(b->type))
         return put_variable(c, b, next);
     put_array(c, b);
     return false;
 }
 
-/* A pointer; of 4-bit elements an offset instead, since it may be odd: the buffer's own pointer serves then. */
+/* A pointer; of 4-bit elements an offset instead, since it may be odd: the buffer's own pointer
+ * serves then. */
 static void put_view(c_emitter *c, const kn_loop *s)
 {
     const kn_buffer *b = &s->buffer;
@@ -398,8 +419,9 @@ static void put_view(c_emitter *c, const kn_loop *s)
         kn_c_line(c, "const int64_t %s = %s;", n->at, kn_str_get(&at));
     }
     bool take = variable || (!start && !n->at);
-    kn_c_line(c, "%s%s *const %s = %s%s%s%s%s;", const_text(n->readonly), kn_c_element_type(b->type), n->c,
-              take ? "&" : "", source.c, take && !variable ? "[" : "", take && !variable ? kn_str_get(&at) : "",
+    kn_c_line(c, "%s%s *const %s = %s%s%s%s%s;", const_text(n->readonly),
+              kn_c_element_type(b->type), n->c, take ? "&" : "", source.c,
+              take && !variable ? "[" : "", take && !variable ? kn_str_get(&at) : "",
               take && !variable ? "]" : "");
     kn_c_decl_end(c, d, name);
 }
@@ -411,11 +433,13 @@ static const char *update_function(kn_update op)
 }
 
 /* element OP= value, by the function of the update. */
-static const char *updated_text(c_emitter *c, kn_update op, kn_dtype type, const char *old, const char *value)
+static const char *updated_text(c_emitter *c, kn_update op, kn_dtype type, const char *old,
+                                const char *value)
 {
     if (op == KN_SET)
         return value;
-    return kn_format(c->arena, "npu_%s_%s(%s, %s)", update_function(op), kn_dtype_name(type), old, value);
+    return kn_format(c->arena, "npu_%s_%s(%s, %s)", update_function(op), kn_dtype_name(type), old,
+                     value);
 }
 
 static void put_packed_store(c_emitter *c, const kn_loop *s, const c_name *n)
@@ -463,7 +487,8 @@ static void put_call(c_emitter *c, const kn_loop *s)
         bool scalar = f->func->params[i].mode == KN_PARAM_SCALAR;
         args[i + 1] = scalar ? value_text(c, s->args[i], 0) : pointer_text(c, s->args[i]);
     }
-    kn_c_put_list(c->out, c->level, kn_format(c->arena, "if (%s(", f->c), args, s->nargs + 1, ") != NPU_OK)\n");
+    kn_c_put_list(c->out, c->level, kn_format(c->arena, "if (%s(", f->c), args, s->nargs + 1,
+                  ") != NPU_OK)\n");
     kn_c_line(c, "    return NPU_FAILED;");
 }
 
@@ -488,7 +513,8 @@ const char *kn_c_outside_text(const c_emitter *c, const char *value, const kn_pa
 
 static void put_check(c_emitter *c, const kn_loop *s)
 {
-    kn_c_put_failure(c, kn_format(c->arena, "!%s", value_text(c, s->expr, C_PREC_POSTFIX)), s->name);
+    kn_c_put_failure(c, kn_format(c->arena, "!%s", value_text(c, s->expr, C_PREC_POSTFIX)),
+                     s->name);
 }
 
 void kn_c_put_statements(c_emitter *c, const kn_block *b)
@@ -525,7 +551,8 @@ static const char *put_param(c_emitter *c, const c_func *f, int i)
     int name = kn_c_declare(c, b->name, b, b->type, C_POINTER, NULL);
     c->scope.at[name].readonly = p->mode == KN_PARAM_IN || p->mode == KN_PARAM_CONST;
     return kn_format(c->arena, "%s%s *%s%s", const_text(c->scope.at[name].readonly),
-                     kn_c_element_type(b->type), kn_c_restrict(f, i) ? "restrict " : "", c->scope.at[name].c);
+                     kn_c_element_type(b->type), kn_c_restrict(f, i) ? "restrict " : "",
+                     c->scope.at[name].c);
 }
 
 /* What a function demands of its indices and not every call is seen to keep. */

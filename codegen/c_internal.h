@@ -1,5 +1,5 @@
-/* Private to the C back end: what c.c (the module), c_func.c (statements), c_expr.c (expressions), c_facts.c (ranges,
-   aliasing) and c_names.c (identifiers) share. */
+/* Private to the C back end: what c.c (the module), c_func.c (statements), c_expr.c (expressions),
+   c_facts.c (ranges, aliasing) and c_names.c (identifiers) share. */
 #ifndef KN_CODEGEN_C_INTERNAL_H
 #define KN_CODEGEN_C_INTERNAL_H
 
@@ -25,7 +25,8 @@ typedef struct {
     int reads, writes; /* so far */
 } c_name;
 
-/* A declaration that may turn out to be unused; then its text goes, and what it used was not used by it. */
+/* A declaration that may turn out to be unused; then its text goes, and what it used was not used
+ * by it. */
 typedef struct {
     int name;          /* in scope */
     size_t start, end; /* of the text */
@@ -47,10 +48,10 @@ typedef struct {
     const kn_module *module;
     const kn_c_options *options;
     const char *prefix;
-    kn_map taken; /* identifiers at file scope */
+    kn_map taken;           /* identifiers at file scope */
     KN_VEC(c_func *) funcs; /* callees first, main last */
-    const c_func *func; /* the one being printed */
-    kn_loc loc;         /* of the statement being printed */
+    const c_func *func;     /* the one being printed */
+    kn_loc loc;             /* of the statement being printed */
     KN_VEC(c_name) scope;
     KN_VEC(kn_size) bounds; /* of the index scalars in scope */
     KN_VEC(int) uses;       /* names read, in order */
@@ -59,13 +60,14 @@ typedef struct {
     int level; /* of indentation */
 } c_emitter;
 
-_Noreturn void kn_c_fail(const c_emitter *c, kn_status status, const char *fmt, ...) KN_PRINTF(3, 4);
+_Noreturn void kn_c_fail(const c_emitter *c, kn_status status, const char *fmt, ...)
+    KN_PRINTF(3, 4);
 
 /* ---- c_names.c ---- */
 
 bool kn_c_is_prefix(const char *s); /* an identifier that may stand before _run and the like */
-/* An identifier for a name: dots and other strange characters become _, and _ is added while it means something in C
-   or in npu.h, or is taken at file scope or in scope. */
+/* An identifier for a name: dots and other strange characters become _, and _ is added while it
+   means something in C or in npu.h, or is taken at file scope or in scope. */
 const char *kn_c_fresh(const c_emitter *c, const char *name);
 /* The same at file scope, with the prefix, and takes it. */
 const char *kn_c_global(c_emitter *c, const char *middle, const char *name);
@@ -74,7 +76,8 @@ const char *kn_c_global(c_emitter *c, const char *middle, const char *name);
 
 /* Finds what main reaches; then, callers first, what every function's parameters may be. */
 void kn_c_find_functions(c_emitter *c);
-c_func *kn_c_find_function(const c_emitter *c, const char *callee); /* NULL when main does not reach it */
+c_func *kn_c_find_function(const c_emitter *c,
+                           const char *callee); /* NULL when main does not reach it */
 /* True when `restrict` holds for a parameter: nothing is written that it and another one reach. */
 bool kn_c_restrict(const c_func *f, int param);
 /* The range of an index expression, lo..hi - 1 of a loop. */
@@ -85,23 +88,34 @@ bool kn_c_is_finite(kn_range r);
 /* ---- c_expr.c: text at the end of *out ---- */
 
 /* C's precedences, as in ir/scalar.def, and those beyond. */
-enum { C_PREC_SELECT = 1, C_PREC_OR = 2, C_PREC_AND = 3, C_PREC_SHIFT = 9, C_PREC_ADD = 10,
-       C_PREC_MUL = 11, C_PREC_UNARY = 12, C_PREC_POSTFIX = 13 };
+enum {
+    C_PREC_SELECT = 1,
+    C_PREC_OR = 2,
+    C_PREC_AND = 3,
+    C_PREC_SHIFT = 9,
+    C_PREC_ADD = 10,
+    C_PREC_MUL = 11,
+    C_PREC_UNARY = 12,
+    C_PREC_POSTFIX = 13
+};
 
-/* Prints an expression and returns its precedence; `within` brackets it when that is below `least`. */
+/* Prints an expression and returns its precedence; `within` brackets it when that is below `least`.
+ */
 int kn_c_put(c_emitter *c, kn_str *out, const kn_expr *e);
 void kn_c_put_within(c_emitter *c, kn_str *out, const kn_expr *e, int least);
 bool kn_c_has_load(const kn_expr *e);
 /* Evaluates what is constant; to be done once, at the root. */
 const kn_expr *kn_c_fold(const c_emitter *c, const kn_expr *e);
-/* The number of an element, from the start of the buffer; all of a buffer, without subscripts, is 0. */
-void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs, int nsubs);
+/* The number of an element, from the start of the buffer; all of a buffer, without subscripts, is
+ * 0. */
+void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs,
+                      int nsubs);
 /* An element as something to be read or assigned. Not for 4-bit types. */
 void kn_c_put_element(c_emitter *c, kn_str *out, int name, const kn_expr *const *subs, int nsubs);
 int kn_c_find(const c_emitter *c, const char *name); /* in scope; raises when it is not */
 void kn_c_read(c_emitter *c, int name);
 void kn_c_read_context(c_emitter *c, const char *name); /* a name of the form C_CONTEXT */
-void kn_c_put_string(kn_str *out, const char *text); /* a string literal */
+void kn_c_put_string(kn_str *out, const char *text);    /* a string literal */
 void kn_c_insert(kn_str *out, size_t at, const char *text);
 
 static inline bool kn_c_is_packed(kn_dtype type)
@@ -123,8 +137,8 @@ static inline const char *kn_c_element_type(kn_dtype type)
 /* ---- c_func.c ---- */
 
 /* Adds a name to the scope and returns its number. `bounds`: of an index scalar, else NULL. */
-int kn_c_declare(c_emitter *c, const char *name, const kn_buffer *buffer, kn_dtype type, c_form form,
-                 const kn_range *bounds);
+int kn_c_declare(c_emitter *c, const char *name, const kn_buffer *buffer, kn_dtype type,
+                 c_form form, const kn_range *bounds);
 void kn_c_line(c_emitter *c, const char *fmt, ...) KN_PRINTF(2, 3);
 /* Head, items and tail, with commas between; lines above 100 columns are broken. */
 void kn_c_put_list(kn_str *out, int level, const char *head, const char *const *items, int n,

@@ -1,37 +1,42 @@
-/* Identifiers of C for names of the loop IR. What means something in C, in the headers that npu.h includes, or is a
-   macro of a compiler, is avoided by a _ at the end. */
+/* Identifiers of C for names of the loop IR. What means something in C, in the headers that npu.h
+   includes, or is a macro of a compiler, is avoided by a _ at the end. */
 #include "codegen/c_internal.h"
 
+/* clang-format off */
 static const char *const keywords[] = {
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "complex",
-    "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export",
-    "extern", "false", "float", "for", "friend", "goto", "if", "imaginary", "inline", "int", "long", "mutable",
-    "namespace", "new", "noreturn", "not", "nullptr", "operator", "or", "private", "protected", "public",
-    "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
-    "this", "throw", "true", "try", "typedef", "typename", "typeof", "union", "unsigned", "using", "virtual",
-    "void", "volatile", "while", "xor",
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class",
+    "complex", "const", "constexpr", "continue", "default", "delete", "do", "double", "else",
+    "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+    "imaginary", "inline", "int", "long", "mutable", "namespace", "new", "noreturn", "not",
+    "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
+    "throw", "true", "try", "typedef", "typename", "typeof", "union", "unsigned", "using",
+    "virtual", "void", "volatile", "while", "xor",
 };
 
-/* Macros, types and objects; also those that a compiler defines outside strict C, and old ones of math.h. */
+/* Macros, types and objects; also those that a compiler defines outside strict C, and old ones of
+   math.h. */
 static const char *const others[] = {
-    "DOMAIN", "EOF", "HUGE", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "I", "INFINITY", "MAXFLOAT", "NAN", "NULL",
-    "OVERFLOW", "PLOSS", "SING", "TLOSS", "UNDERFLOW", "X_TLOSS", "arm", "double_t", "float_t", "i386", "linux",
-    "main", "math_errhandling", "mips", "offsetof", "pascal", "ptrdiff_t", "signgam", "size_t", "sparc", "sun",
-    "unix", "vax", "wchar_t",
+    "DOMAIN", "EOF", "HUGE", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "I", "INFINITY", "MAXFLOAT",
+    "NAN", "NULL", "OVERFLOW", "PLOSS", "SING", "TLOSS", "UNDERFLOW", "X_TLOSS", "arm", "double_t",
+    "float_t", "i386", "linux", "main", "math_errhandling", "mips", "offsetof", "pascal",
+    "ptrdiff_t", "signgam", "size_t", "sparc", "sun", "unix", "vax", "wchar_t",
 };
 
 /* Functions of math.h and builtins of compilers; also with f or l at the end. */
 static const char *const functions[] = {
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bcmp", "bcopy", "bzero", "cbrt", "ceil",
-    "copysign", "cos", "cosh", "div", "drem", "erf", "erfc", "exit", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",
-    "ffs", "finite", "floor", "fma", "fmax", "fmin", "fmod", "fpclassify", "frexp", "gamma", "hypot", "ilogb",
-    "index", "isfinite", "isgreater", "isinf", "isless", "islessgreater", "isnan", "isnormal", "issignaling",
-    "isunordered", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2",
-    "logb", "lrint", "lround", "memchr", "memcmp", "memcpy", "memmove", "memset", "modf", "nan", "nearbyint",
-    "nextafter", "nexttoward", "pow", "pow10", "remainder", "remquo", "rindex", "rint", "round", "scalb", "scalbln",
-    "scalbn", "signbit", "significand", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0",
-    "y1", "yn",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bcmp", "bcopy", "bzero",
+    "cbrt", "ceil", "copysign", "cos", "cosh", "div", "drem", "erf", "erfc", "exit", "exp",
+    "exp10", "exp2", "expm1", "fabs", "fdim", "ffs", "finite", "floor", "fma", "fmax", "fmin",
+    "fmod", "fpclassify", "frexp", "gamma", "hypot", "ilogb", "index", "isfinite", "isgreater",
+    "isinf", "isless", "islessgreater", "isnan", "isnormal", "issignaling", "isunordered", "j0",
+    "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb",
+    "lrint", "lround", "memchr", "memcmp", "memcpy", "memmove", "memset", "modf", "nan",
+    "nearbyint", "nextafter", "nexttoward", "pow", "pow10", "remainder", "remquo", "rindex",
+    "rint", "round", "scalb", "scalbln", "scalbn", "signbit", "significand", "sin", "sincos",
+    "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn",
 };
+/* clang-format on */
 
 static bool is_listed(const char *const *list, size_t n, const char *s, size_t length)
 {
@@ -52,8 +57,8 @@ static bool begins(const char *s, const char *with)
 /* Families of names: a _ at the end would not leave them. */
 static bool has_reserved_prefix(const char *s)
 {
-    return s[0] == '_' || begins(s, "npu_") || begins(s, "NPU_") || begins(s, "INT") || begins(s, "UINT") ||
-           begins(s, "FP_") || begins(s, "M_");
+    return s[0] == '_' || begins(s, "npu_") || begins(s, "NPU_") || begins(s, "INT") ||
+           begins(s, "UINT") || begins(s, "FP_") || begins(s, "M_");
 }
 
 static bool is_reserved(const char *s)
@@ -97,7 +102,8 @@ static void put_plain(kn_str *out, const char *name)
 static bool is_in_scope(const c_emitter *c, const char *s)
 {
     for (int i = c->scope.n - 1; i >= 0; i--) {
-        if (strcmp(c->scope.at[i].c, s) == 0 || (c->scope.at[i].at && strcmp(c->scope.at[i].at, s) == 0))
+        if (strcmp(c->scope.at[i].c, s) == 0 ||
+            (c->scope.at[i].at && strcmp(c->scope.at[i].at, s) == 0))
             return true;
     }
     return false;

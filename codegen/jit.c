@@ -20,7 +20,7 @@ struct kn_jit {
 
 typedef void (*code)(void);
 
-#define LIBM(name, nargs) {#name, (code)name}, {#name "f", (code)name##f},
+#define LIBM(name, nargs) {#name, (code)(name)}, {#name "f", (code)(name##f)},
 static const struct import {
     const char *name;
     code code;

@@ -318,7 +318,7 @@ static LLVMValueRef put_op(ll_emitter *l, const kn_expr *e)
         return put_select(l, e);
     if (e->op == KN_OP_LAND || e->op == KN_OP_LOR)
         return put_logic(l, e);
-    LLVMValueRef args[2];
+    LLVMValueRef args[2] = {NULL, NULL};
     for (int i = 0; i < e->nargs; i++)
         args[i] = put(l, e->args[i]);
     LLVMValueRef r = e->type == KN_INDEX ? put_index_op(l, e, args) : NULL;

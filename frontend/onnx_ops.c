@@ -1,5 +1,6 @@
-/* The table of ONNX operators and what mapping functions are written with. A row names a Kiln op with the same operands, to
-   which the node's floats are handed under their own names; or a function. */
+/* The table of ONNX operators and what mapping functions are written with. A row names a Kiln op
+   with the same operands, to which the node's floats are handed under their own names; or a
+   function. */
 #include "frontend/onnx_ops_internal.h"
 
 #include <stdio.h>
@@ -90,9 +91,9 @@ kn_dtype kn_onnx_dtype(const kn_onnx_node *n, int64_t code)
     static const struct {
         int code;
         kn_dtype type;
-    } codes[] = {{1, KN_F32},  {2, KN_U8},   {3, KN_I8},   {4, KN_U16},  {5, KN_I16},
-                 {6, KN_I32},  {7, KN_I64},  {9, KN_BOOL}, {10, KN_F16}, {11, KN_F64},
-                 {12, KN_U32}, {13, KN_U64}, {16, KN_BF16}, {21, KN_U4}, {22, KN_I4}};
+    } codes[] = {{1, KN_F32},  {2, KN_U8},   {3, KN_I8},    {4, KN_U16},  {5, KN_I16},
+                 {6, KN_I32},  {7, KN_I64},  {9, KN_BOOL},  {10, KN_F16}, {11, KN_F64},
+                 {12, KN_U32}, {13, KN_U64}, {16, KN_BF16}, {21, KN_U4},  {22, KN_I4}};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].code == code)
             return codes[i].type;
@@ -162,12 +163,14 @@ const int64_t *kn_onnx_ints(const kn_onnx_node *n, const char *name, int *count)
     return !at ? NULL : at->n ? at->ints : nothing;
 }
 
-const kn_expr *const *kn_onnx_content(const kn_onnx_node *n, int k, int64_t lo, int64_t hi, int *count)
+const kn_expr *const *kn_onnx_content(const kn_onnx_node *n, int k, int64_t lo, int64_t hi,
+                                      int *count)
 {
     kn_value *v = kn_onnx_need(n, k);
     const kn_expr *const *content = kn_graph_content(n->g, v, lo, hi);
     if (!content)
-        kn_onnx_unsupported(n, "input %d (%s) must be a small tensor of integers of constant shape", k, v->name);
+        kn_onnx_unsupported(n, "input %d (%s) must be a small tensor of integers of constant shape",
+                            k, v->name);
     *count = (int)kn_value_count(v);
     return content;
 }
@@ -232,19 +235,21 @@ kn_value *kn_onnx_emit(kn_onnx_node *n, int k, const char *op, kn_value *const *
                        const kn_attr *attrs, int nattrs)
 {
     const char *name = k >= 0 && kn_onnx_wants(n, k) ? n->outputs[k] : NULL;
-    const kn_node *node = kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, &name, 1, n->loc);
+    const kn_node *node =
+        kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, &name, 1, n->loc);
     if (name)
         n->results[k] = node->outputs[0];
     return node->outputs[0];
 }
 
-void kn_onnx_emit_all(kn_onnx_node *n, int nresults, const char *op, kn_value *const *inputs, int ninputs,
-                      const kn_attr *attrs, int nattrs)
+void kn_onnx_emit_all(kn_onnx_node *n, int nresults, const char *op, kn_value *const *inputs,
+                      int ninputs, const kn_attr *attrs, int nattrs)
 {
     const char **names = KN_ARRAY(n->g->arena, const char *, nresults);
     for (int k = 0; k < nresults; k++)
         names[k] = kn_onnx_wants(n, k) ? n->outputs[k] : NULL;
-    const kn_node *node = kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, names, nresults, n->loc);
+    const kn_node *node =
+        kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, names, nresults, n->loc);
     for (int k = 0; k < nresults && k < n->noutputs; k++)
         n->results[k] = node->outputs[k];
 }
@@ -262,7 +267,8 @@ kn_value *kn_onnx_cast(kn_onnx_node *n, int k, kn_value *v, kn_dtype type)
     return kn_onnx_emit(n, k, "cast", VALUES(v), ATTRS(kn_attr_type("to", type)));
 }
 
-kn_value *kn_onnx_reshape(kn_onnx_node *n, int k, kn_value *v, const kn_expr *const *shape, int rank)
+kn_value *kn_onnx_reshape(kn_onnx_node *n, int k, kn_value *v, const kn_expr *const *shape,
+                          int rank)
 {
     return kn_onnx_emit(n, k, "reshape", VALUES(v), ATTRS(kn_attr_indexes("shape", shape, rank)));
 }
@@ -282,23 +288,27 @@ kn_value *kn_onnx_scalar(kn_onnx_node *n, kn_dtype type, double value)
     return kn_graph_scalar(n->g, type, value);
 }
 
-kn_value *kn_onnx_reduce(kn_onnx_node *n, int k, const char *op, kn_value *x, const int64_t *axes, int naxes,
-                         bool keepdims)
+kn_value *kn_onnx_reduce(kn_onnx_node *n, int k, const char *op, kn_value *x, const int64_t *axes,
+                         int naxes, bool keepdims)
 {
-    kn_attr attrs[] = {kn_attr_int("keepdims", keepdims), kn_attr_ints(n->g->arena, "axes", axes, naxes)};
+    kn_attr attrs[] = {kn_attr_int("keepdims", keepdims),
+                       kn_attr_ints(n->g->arena, "axes", axes, naxes)};
     return kn_onnx_emit(n, k, op, VALUES(x), attrs, axes ? 2 : 1);
 }
 
 kn_value *kn_onnx_transpose(kn_onnx_node *n, int k, kn_value *x, const int64_t *perm)
 {
-    return kn_onnx_emit(n, k, "transpose", VALUES(x), ATTRS(kn_attr_ints(n->g->arena, "perm", perm, x->rank)));
+    return kn_onnx_emit(n, k, "transpose", VALUES(x),
+                        ATTRS(kn_attr_ints(n->g->arena, "perm", perm, x->rank)));
 }
 
-kn_value *kn_onnx_slice(kn_onnx_node *n, int k, kn_value *x, int axis, const kn_expr *start, const kn_expr *size)
+kn_value *kn_onnx_slice(kn_onnx_node *n, int k, kn_value *x, int axis, const kn_expr *start,
+                        const kn_expr *size)
 {
     const int64_t axes[] = {axis};
     return kn_onnx_emit(n, k, "slice", VALUES(x),
-                        ATTRS(kn_attr_ints(n->g->arena, "axes", axes, 1), kn_attr_indexes("starts", &start, 1),
+                        ATTRS(kn_attr_ints(n->g->arena, "axes", axes, 1),
+                              kn_attr_indexes("starts", &start, 1),
                               kn_attr_indexes("sizes", &size, 1)));
 }
 

@@ -13,14 +13,16 @@ static kn_value *split_heads(kn_onnx_node *n, kn_value *x, int64_t heads)
         return x;
     if (x->rank != 3 || heads < 1)
         kn_onnx_invalid(n, "an operand of rank %d in %lld heads", x->rank, (long long)heads);
-    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads), kn_index_div(a, x->shape[2], kn_index(a, heads))};
+    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads),
+                              kn_index_div(a, x->shape[2], kn_index(a, heads))};
     return kn_onnx_transpose(n, INNER, kn_onnx_reshape(n, INNER, x, shape, 4), swap_heads);
 }
 
 static void merge_heads(kn_onnx_node *n, int k, kn_value *x)
 {
     kn_value *y = kn_onnx_transpose(n, INNER, x, swap_heads);
-    const kn_expr *shape[] = {y->shape[0], y->shape[1], kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
+    const kn_expr *shape[] = {y->shape[0], y->shape[1],
+                              kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
     kn_onnx_reshape(n, k, y, shape, 3);
 }
 
@@ -38,7 +40,8 @@ static kn_value *extend_mask(kn_onnx_node *n, kn_value *mask, const kn_expr *key
 {
     kn_arena *a = n->g->arena;
     const kn_expr *before[KN_MAX_RANK], *after[KN_MAX_RANK];
-    if (!mask || mask->rank == 0 || kn_expr_equal(mask->shape[mask->rank - 1], keys) || kn_index_is(mask->shape[mask->rank - 1], 1))
+    if (!mask || mask->rank == 0 || kn_expr_equal(mask->shape[mask->rank - 1], keys) ||
+        kn_index_is(mask->shape[mask->rank - 1], 1))
         return mask;
     for (int k = 0; k < mask->rank; k++)
         before[k] = after[k] = kn_index(a, 0);
@@ -48,7 +51,8 @@ static kn_value *extend_mask(kn_onnx_node *n, kn_value *mask, const kn_expr *key
     after[mask->rank - 1] = missing;
     kn_value *hidden = kn_onnx_scalar(n, mask->type, mask->type == KN_BOOL ? 0 : -(double)INFINITY);
     return kn_onnx_emit(n, INNER, "pad", VALUES(mask, hidden),
-                        ATTRS(kn_attr_indexes("before", before, mask->rank), kn_attr_indexes("after", after, mask->rank)));
+                        ATTRS(kn_attr_indexes("before", before, mask->rank),
+                              kn_attr_indexes("after", after, mask->rank)));
 }
 
 static int attention_attrs(const kn_onnx_node *n, const kn_value *past, int scores, kn_attr *out)
@@ -76,10 +80,13 @@ void kn_onnx_attention(kn_onnx_node *n)
     kn_value *v = join_past(n, 2, kn_onnx_in(n, 5), split_heads(n, kn_onnx_need(n, 2), shared));
     kn_value *mask = extend_mask(n, kn_onnx_in(n, 3), k->shape[2]);
     kn_attr attrs[8];
-    int count = attention_attrs(n, past, scores ? (int)kn_onnx_int(n, "qk_matmul_output_mode", 0) : -1, attrs);
+    int count = attention_attrs(
+        n, past, scores ? (int)kn_onnx_int(n, "qk_matmul_output_mode", 0) : -1, attrs);
     kn_value *const inputs[] = {q, k, v, mask, kn_onnx_in(n, 6)};
-    const char *names[] = {!flat && kn_onnx_wants(n, 0) ? n->outputs[0] : NULL, scores ? n->outputs[3] : NULL};
-    const kn_node *node = kn_graph_node(n->g, "attention", n->name, inputs, 5, attrs, count, names, scores ? 2 : 1, n->loc);
+    const char *names[] = {!flat && kn_onnx_wants(n, 0) ? n->outputs[0] : NULL,
+                           scores ? n->outputs[3] : NULL};
+    const kn_node *node = kn_graph_node(n->g, "attention", n->name, inputs, 5, attrs, count, names,
+                                        scores ? 2 : 1, n->loc);
     if (flat)
         merge_heads(n, 0, node->outputs[0]);
     else
@@ -97,13 +104,15 @@ void kn_onnx_rotary(kn_onnx_node *n)
     if (flat && heads < 1)
         kn_onnx_invalid(n, "num_heads is missing for an input of rank 3");
     if (flat) {
-        const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads), kn_index_div(a, x->shape[2], kn_index(a, heads))};
+        const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads),
+                                  kn_index_div(a, x->shape[2], kn_index(a, heads))};
         x = kn_onnx_reshape(n, INNER, x, shape, 4);
     }
     kn_attr attrs[] = {kn_attr_int("interleaved", kn_onnx_int(n, "interleaved", 0)),
                        kn_attr_int("sequence_first", flat != NULL), kn_attr_int("dim", dim)};
     kn_value *y = kn_onnx_emit(n, flat ? INNER : 0, "rotary_embedding",
-                               VALUES(x, kn_onnx_need(n, 1), kn_onnx_need(n, 2), kn_onnx_in(n, 3)), attrs, dim ? 3 : 2);
+                               VALUES(x, kn_onnx_need(n, 1), kn_onnx_need(n, 2), kn_onnx_in(n, 3)),
+                               attrs, dim ? 3 : 2);
     if (flat)
         kn_onnx_reshape(n, 0, y, flat->shape, 3);
 }
@@ -127,14 +136,16 @@ void kn_onnx_quantize_linear(kn_onnx_node *n)
     int count = scale_attrs(n, attrs);
     if (kn_onnx_in(n, 2) && count == 3)
         count = 2; /* the zero point says the type */
-    kn_onnx_emit(n, 0, "quantize_linear", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)), attrs, count);
+    kn_onnx_emit(n, 0, "quantize_linear",
+                 VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)), attrs, count);
 }
 
 void kn_onnx_dequantize_linear(kn_onnx_node *n)
 {
     kn_attr attrs[4];
     int count = scale_attrs(n, attrs);
-    kn_onnx_emit(n, 0, "dequantize_linear", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)), attrs, count);
+    kn_onnx_emit(n, 0, "dequantize_linear",
+                 VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)), attrs, count);
 }
 
 void kn_onnx_dynamic_quantize_linear(kn_onnx_node *n)

@@ -26,7 +26,8 @@ typedef struct {
     int axes[KN_MAX_RANK], naxes;
 } target;
 
-/* floor(dim * scale): exact for constants; a symbolic dimension needs a scale that is a whole number or one over one. */
+/* floor(dim * scale): exact for constants; a symbolic dimension needs a scale that is a whole
+ * number or one over one. */
 static const kn_expr *scaled(const kn_onnx_node *n, const kn_expr *dim, double scale)
 {
     kn_arena *a = n->g->arena;
@@ -46,7 +47,8 @@ static void keep_aspect(const kn_onnx_node *n, const kn_value *x, target *t, boo
     double best = 0;
     for (int k = 0; k < t->naxes; k++) {
         int64_t from, to;
-        if (!kn_index_const(x->shape[t->axes[k]], &from) || !kn_index_const(t->sizes[t->axes[k]], &to) || from == 0)
+        if (!kn_index_const(x->shape[t->axes[k]], &from) ||
+            !kn_index_const(t->sizes[t->axes[k]], &to) || from == 0)
             kn_onnx_unsupported(n, "keep_aspect_ratio_policy of symbolic sizes");
         double scale = (double)to / (double)from;
         if (k == 0 || (larger ? scale > best : scale < best))
@@ -75,7 +77,8 @@ static void read_axes(const kn_onnx_node *n, const kn_value *x, target *t)
 }
 
 /* Fills in sizes and scales; returns whether the scales say more than the sizes. */
-static bool read_target(const kn_onnx_node *n, const kn_value *x, target *t, int scales_at, int sizes_at)
+static bool read_target(const kn_onnx_node *n, const kn_value *x, target *t, int scales_at,
+                        int sizes_at)
 {
     int nscales, nsizes;
     const double *scales = const_floats(n, scales_at, &nscales);
@@ -84,7 +87,10 @@ static bool read_target(const kn_onnx_node *n, const kn_value *x, target *t, int
         scales = attr->floats;
         nscales = attr->n;
     }
-    const kn_expr *const *sizes = !scales && kn_onnx_in(n, sizes_at) ? kn_onnx_content(n, sizes_at, 1, KN_SIZE_DEFAULT_MAX, &nsizes) : NULL;
+    const kn_expr *const *sizes =
+        !scales && kn_onnx_in(n, sizes_at)
+            ? kn_onnx_content(n, sizes_at, 1, KN_SIZE_DEFAULT_MAX, &nsizes)
+            : NULL;
     if ((!scales && !sizes) || (scales ? nscales : nsizes) != t->naxes)
         kn_onnx_invalid(n, "expected %d scales or sizes", t->naxes);
     for (int k = 0; k < t->naxes; k++) {
@@ -113,12 +119,15 @@ void kn_onnx_resize(kn_onnx_node *n)
         t.roi[t.axes[k]] = roi[k];
         t.roi[x->rank + t.axes[k]] = roi[t.naxes + k];
     }
-    const char *mode = kn_onnx_string(n, "mode", "nearest"), *way = kn_onnx_string(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+    const char *mode = kn_onnx_string(n, "mode", "nearest"),
+               *way = kn_onnx_string(n, "coordinate_transformation_mode",
+                                     old ? "asymmetric" : "half_pixel");
     kn_attr attrs[12];
     attrs[count++] = kn_attr_indexes("sizes", t.sizes, x->rank);
     attrs[count++] = kn_attr_string("mode", strcmp(mode, "bilinear") == 0 ? "linear" : mode);
     attrs[count++] = kn_attr_string("coordinates", way);
-    attrs[count++] = kn_attr_string("nearest", kn_onnx_string(n, "nearest_mode", old ? "floor" : "round_prefer_floor"));
+    attrs[count++] = kn_attr_string(
+        "nearest", kn_onnx_string(n, "nearest_mode", old ? "floor" : "round_prefer_floor"));
     attrs[count++] = kn_attr_float("cubic", kn_onnx_float(n, "cubic_coeff_a", -0.75));
     attrs[count++] = kn_attr_int("exclude_outside", kn_onnx_int(n, "exclude_outside", 0));
     attrs[count++] = kn_attr_int("antialias", kn_onnx_int(n, "antialias", 0));

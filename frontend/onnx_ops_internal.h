@@ -1,4 +1,5 @@
-/* What the mapping functions of onnx_ops_*.c share: reading a node's operands and attributes, making Kiln nodes. */
+/* What the mapping functions of onnx_ops_*.c share: reading a node's operands and attributes,
+ * making Kiln nodes. */
 #ifndef KN_FRONTEND_ONNX_OPS_INTERNAL_H
 #define KN_FRONTEND_ONNX_OPS_INTERNAL_H
 
@@ -15,9 +16,9 @@ _Noreturn void kn_onnx_invalid(const kn_onnx_node *n, const char *fmt, ...) KN_P
 
 /* ---- operands and attributes ---- */
 
-kn_value *kn_onnx_in(const kn_onnx_node *n, int k);   /* NULL when left out */
-kn_value *kn_onnx_need(const kn_onnx_node *n, int k); /* raises when left out */
-bool kn_onnx_wants(const kn_onnx_node *n, int k);     /* output k is there */
+kn_value *kn_onnx_in(const kn_onnx_node *n, int k);                       /* NULL when left out */
+kn_value *kn_onnx_need(const kn_onnx_node *n, int k);                     /* raises when left out */
+bool kn_onnx_wants(const kn_onnx_node *n, int k);                         /* output k is there */
 const kn_onnx_attr *kn_onnx_get(const kn_onnx_node *n, const char *name); /* NULL when absent */
 int64_t kn_onnx_int(const kn_onnx_node *n, const char *name, int64_t otherwise);
 double kn_onnx_float(const kn_onnx_node *n, const char *name, double otherwise);
@@ -25,9 +26,10 @@ const char *kn_onnx_string(const kn_onnx_node *n, const char *name, const char *
 /* A list of integers; NULL when absent. */
 const int64_t *kn_onnx_ints(const kn_onnx_node *n, const char *name, int *count);
 
-/* The elements of a shape-like operand: constants, shape arithmetic, or sizes lo..hi read at run time. Raises KN_UNSUPPORTED
-   when they cannot be had. */
-const kn_expr *const *kn_onnx_content(const kn_onnx_node *n, int k, int64_t lo, int64_t hi, int *count);
+/* The elements of a shape-like operand: constants, shape arithmetic, or sizes lo..hi read at run
+   time. Raises KN_UNSUPPORTED when they cannot be had. */
+const kn_expr *const *kn_onnx_content(const kn_onnx_node *n, int k, int64_t lo, int64_t hi,
+                                      int *count);
 /* The same where only constants serve. */
 const int64_t *kn_onnx_const_ints(const kn_onnx_node *n, int k, int *count);
 /* The integers of attribute `name` or else of operand k; NULL when neither is there. */
@@ -42,9 +44,11 @@ const kn_expr *kn_onnx_max(const kn_onnx_node *n, const kn_expr *x, const kn_exp
 
 /* ---- making nodes ---- */
 
-#define VALUES(...) \
-    (kn_value *const[]){__VA_ARGS__}, (int)(sizeof((kn_value *const[]){__VA_ARGS__}) / sizeof(kn_value *))
-#define ATTRS(...) (const kn_attr[]){__VA_ARGS__}, (int)(sizeof((const kn_attr[]){__VA_ARGS__}) / sizeof(kn_attr))
+#define VALUES(...)                   \
+    (kn_value *const[]){__VA_ARGS__}, \
+        (int)(sizeof((kn_value *const[]){__VA_ARGS__}) / sizeof(kn_value *))
+#define ATTRS(...) \
+    (const kn_attr[]){__VA_ARGS__}, (int)(sizeof((const kn_attr[]){__VA_ARGS__}) / sizeof(kn_attr))
 #define NO_VALUES NULL, 0
 #define NO_ATTRS NULL, 0
 
@@ -53,22 +57,26 @@ enum { INNER = -1 };
 kn_value *kn_onnx_emit(kn_onnx_node *n, int k, const char *op, kn_value *const *inputs, int ninputs,
                        const kn_attr *attrs, int nattrs);
 /* A Kiln node whose results are outputs 0, 1, ... `nresults` of them, whether wanted or not. */
-void kn_onnx_emit_all(kn_onnx_node *n, int nresults, const char *op, kn_value *const *inputs, int ninputs,
-                      const kn_attr *attrs, int nattrs);
+void kn_onnx_emit_all(kn_onnx_node *n, int nresults, const char *op, kn_value *const *inputs,
+                      int ninputs, const kn_attr *attrs, int nattrs);
 /* Output k is a value that is there already. */
 void kn_onnx_return(kn_onnx_node *n, int k, kn_value *v);
 
-kn_value *kn_onnx_cast(kn_onnx_node *n, int k, kn_value *v, kn_dtype type); /* v itself when it has the type */
-kn_value *kn_onnx_reshape(kn_onnx_node *n, int k, kn_value *v, const kn_expr *const *shape, int rank);
+kn_value *kn_onnx_cast(kn_onnx_node *n, int k, kn_value *v,
+                       kn_dtype type); /* v itself when it has the type */
+kn_value *kn_onnx_reshape(kn_onnx_node *n, int k, kn_value *v, const kn_expr *const *shape,
+                          int rank);
 kn_value *kn_onnx_unary(kn_onnx_node *n, int k, const char *op, kn_value *x);
 kn_value *kn_onnx_binary(kn_onnx_node *n, int k, const char *op, kn_value *x, kn_value *y);
 kn_value *kn_onnx_scalar(kn_onnx_node *n, kn_dtype type, double value); /* a constant of rank 0 */
 /* A reduction over the axes, or over all when axes is NULL. */
-kn_value *kn_onnx_reduce(kn_onnx_node *n, int k, const char *op, kn_value *x, const int64_t *axes, int naxes,
-                         bool keepdims);
+kn_value *kn_onnx_reduce(kn_onnx_node *n, int k, const char *op, kn_value *x, const int64_t *axes,
+                         int naxes, bool keepdims);
 kn_value *kn_onnx_transpose(kn_onnx_node *n, int k, kn_value *x, const int64_t *perm);
 /* x[..., start : start + size, ...] along the axis. */
-kn_value *kn_onnx_slice(kn_onnx_node *n, int k, kn_value *x, int axis, const kn_expr *start, const kn_expr *size);
-kn_value *kn_onnx_expand(kn_onnx_node *n, int k, kn_value *x, const kn_expr *const *shape, int rank);
+kn_value *kn_onnx_slice(kn_onnx_node *n, int k, kn_value *x, int axis, const kn_expr *start,
+                        const kn_expr *size);
+kn_value *kn_onnx_expand(kn_onnx_node *n, int k, kn_value *x, const kn_expr *const *shape,
+                         int rank);
 
 #endif

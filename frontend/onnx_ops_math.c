@@ -27,7 +27,8 @@ void kn_onnx_bitcast(kn_onnx_node *n)
         return;
     }
     if (kn_dtype_bits(to) != kn_dtype_bits(x->type))
-        kn_onnx_unsupported(n, "from %s to %s, of another width", kn_dtype_name(x->type), kn_dtype_name(to));
+        kn_onnx_unsupported(n, "from %s to %s, of another width", kn_dtype_name(x->type),
+                            kn_dtype_name(to));
     kn_onnx_emit(n, 0, "bitcast", VALUES(x), ATTRS(kn_attr_type("to", to)));
 }
 
@@ -37,12 +38,14 @@ void kn_onnx_bitshift(kn_onnx_node *n)
     bool left = strcmp(direction, "LEFT") == 0;
     if (!left && strcmp(direction, "RIGHT") != 0)
         kn_onnx_invalid(n, "direction is `%s`, expected LEFT or RIGHT", direction);
-    kn_onnx_binary(n, 0, left ? "shift_left" : "shift_right", kn_onnx_need(n, 0), kn_onnx_need(n, 1));
+    kn_onnx_binary(n, 0, left ? "shift_left" : "shift_right", kn_onnx_need(n, 0),
+                   kn_onnx_need(n, 1));
 }
 
 void kn_onnx_mod(kn_onnx_node *n)
 {
-    kn_onnx_binary(n, 0, kn_onnx_int(n, "fmod", 0) ? "fmod" : "mod", kn_onnx_need(n, 0), kn_onnx_need(n, 1));
+    kn_onnx_binary(n, 0, kn_onnx_int(n, "fmod", 0) ? "fmod" : "mod", kn_onnx_need(n, 0),
+                   kn_onnx_need(n, 1));
 }
 
 void kn_onnx_is_inf(kn_onnx_node *n)
@@ -87,10 +90,13 @@ void kn_onnx_clip(kn_onnx_node *n)
 void kn_onnx_variadic(kn_onnx_node *n)
 {
     bool mean = strcmp(n->type, "Mean") == 0;
-    const char *op = strcmp(n->type, "Max") == 0 ? "max" : strcmp(n->type, "Min") == 0 ? "min" : "add";
+    const char *op = strcmp(n->type, "Max") == 0   ? "max"
+                     : strcmp(n->type, "Min") == 0 ? "min"
+                                                   : "add";
     kn_value *sum = kn_onnx_need(n, 0);
     for (int i = 1; i < n->ninputs; i++)
-        sum = kn_onnx_binary(n, i == n->ninputs - 1 && !mean ? 0 : INNER, op, sum, kn_onnx_need(n, i));
+        sum = kn_onnx_binary(n, i == n->ninputs - 1 && !mean ? 0 : INNER, op, sum,
+                             kn_onnx_need(n, i));
     if (mean)
         kn_onnx_binary(n, 0, "div", sum, kn_onnx_scalar(n, sum->type, n->ninputs));
     else if (n->ninputs == 1)
@@ -136,11 +142,11 @@ void kn_onnx_reduction(kn_onnx_node *n)
 {
     static const struct {
         const char *type, *op;
-    } names[] = {{"ReduceL1", "reduce_l1"},     {"ReduceL2", "reduce_l2"},
+    } names[] = {{"ReduceL1", "reduce_l1"},          {"ReduceL2", "reduce_l2"},
                  {"ReduceLogSum", "reduce_log_sum"}, {"ReduceLogSumExp", "reduce_log_sum_exp"},
-                 {"ReduceMax", "reduce_max"},   {"ReduceMean", "reduce_mean"},
-                 {"ReduceMin", "reduce_min"},   {"ReduceProd", "reduce_prod"},
-                 {"ReduceSum", "reduce_sum"},   {"ReduceSumSquare", "reduce_sum_square"}};
+                 {"ReduceMax", "reduce_max"},        {"ReduceMean", "reduce_mean"},
+                 {"ReduceMin", "reduce_min"},        {"ReduceProd", "reduce_prod"},
+                 {"ReduceSum", "reduce_sum"},        {"ReduceSumSquare", "reduce_sum_square"}};
     size_t k = 0;
     while (strcmp(names[k].type, n->type) != 0)
         k++;
@@ -151,7 +157,8 @@ void kn_onnx_reduction(kn_onnx_node *n)
         kn_onnx_return(n, 0, x);
         return;
     }
-    kn_onnx_reduce(n, 0, names[k].op, x, naxes ? axes : NULL, naxes, kn_onnx_int(n, "keepdims", 1) != 0);
+    kn_onnx_reduce(n, 0, names[k].op, x, naxes ? axes : NULL, naxes,
+                   kn_onnx_int(n, "keepdims", 1) != 0);
 }
 
 void kn_onnx_argmax(kn_onnx_node *n)
@@ -159,16 +166,20 @@ void kn_onnx_argmax(kn_onnx_node *n)
     const kn_attr attrs[] = {kn_attr_int("axis", kn_onnx_int(n, "axis", 0)),
                              kn_attr_int("keepdims", kn_onnx_int(n, "keepdims", 1)),
                              kn_attr_int("select_last", kn_onnx_int(n, "select_last_index", 0))};
-    kn_onnx_emit(n, 0, strcmp(n->type, "ArgMax") == 0 ? "argmax" : "argmin", VALUES(kn_onnx_need(n, 0)), attrs, 3);
+    kn_onnx_emit(n, 0, strcmp(n->type, "ArgMax") == 0 ? "argmax" : "argmin",
+                 VALUES(kn_onnx_need(n, 0)), attrs, 3);
 }
 
 /* Before opset 13 all dimensions from the axis on are flattened. */
 void kn_onnx_softmax(kn_onnx_node *n)
 {
-    const char *op = strcmp(n->type, "Softmax") == 0 ? "softmax" : strcmp(n->type, "Hardmax") == 0 ? "hardmax" : "log_softmax";
+    const char *op = strcmp(n->type, "Softmax") == 0   ? "softmax"
+                     : strcmp(n->type, "Hardmax") == 0 ? "hardmax"
+                                                       : "log_softmax";
     bool old = n->opset < 13;
     kn_onnx_emit(n, 0, op, VALUES(kn_onnx_need(n, 0)),
-                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", old ? 1 : -1)), kn_attr_int("flatten", old)));
+                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", old ? 1 : -1)),
+                       kn_attr_int("flatten", old)));
 }
 
 void kn_onnx_cumulate(kn_onnx_node *n)
@@ -180,7 +191,8 @@ void kn_onnx_cumulate(kn_onnx_node *n)
     const kn_attr attrs[] = {kn_attr_int("axis", axis[0]),
                              kn_attr_int("exclusive", kn_onnx_int(n, "exclusive", 0)),
                              kn_attr_int("reverse", kn_onnx_int(n, "reverse", 0))};
-    kn_onnx_emit(n, 0, strcmp(n->type, "CumSum") == 0 ? "cumsum" : "cumprod", VALUES(kn_onnx_need(n, 0)), attrs, 3);
+    kn_onnx_emit(n, 0, strcmp(n->type, "CumSum") == 0 ? "cumsum" : "cumprod",
+                 VALUES(kn_onnx_need(n, 0)), attrs, 3);
 }
 
 /* ---- losses ---- */
@@ -202,8 +214,8 @@ static kn_value *drop_axis(kn_onnx_node *n, kn_value *v, int axis)
     return kn_onnx_reshape(n, INNER, v, shape, v->rank - 1);
 }
 
-/* The negative log-likelihood: log-probabilities x[n, c, ...] at the classes t[n, ...], weighted, reduced. A target that is to
-   be ignored counts as class 0 of weight 0. */
+/* The negative log-likelihood: log-probabilities x[n, c, ...] at the classes t[n, ...], weighted,
+   reduced. A target that is to be ignored counts as class 0 of weight 0. */
 static void emit_nll(kn_onnx_node *n, kn_value *x, kn_value *t, kn_value *weight)
 {
     const char *reduction = kn_onnx_string(n, "reduction", "mean");
@@ -212,11 +224,13 @@ static void emit_nll(kn_onnx_node *n, kn_value *x, kn_value *t, kn_value *weight
     if (ignores) {
         kn_value *ignored = kn_onnx_scalar(n, t->type, (double)kn_onnx_int(n, "ignore_index", 0));
         kn_value *valid = kn_onnx_binary(n, INNER, "not_equal", t, ignored);
-        t = kn_onnx_emit(n, INNER, "where", VALUES(valid, t, kn_onnx_scalar(n, t->type, 0)), NO_ATTRS);
+        t = kn_onnx_emit(n, INNER, "where", VALUES(valid, t, kn_onnx_scalar(n, t->type, 0)),
+                         NO_ATTRS);
         w = kn_onnx_cast(n, INNER, valid, x->type);
     }
     if (weight) {
-        kn_value *of = kn_onnx_emit(n, INNER, "gather", VALUES(weight, t), ATTRS(kn_attr_int("axis", 0)));
+        kn_value *of =
+            kn_onnx_emit(n, INNER, "gather", VALUES(weight, t), ATTRS(kn_attr_int("axis", 0)));
         w = w ? kn_onnx_binary(n, INNER, "mul", of, w) : of;
     }
     kn_value *picked = kn_onnx_emit(n, INNER, "gather_elements", VALUES(x, insert_axis(n, t, 1)),
@@ -242,7 +256,7 @@ void kn_onnx_nll_loss(kn_onnx_node *n)
 
 void kn_onnx_cross_entropy(kn_onnx_node *n)
 {
-    kn_value *x = kn_onnx_emit(n, kn_onnx_wants(n, 1) ? 1 : INNER, "log_softmax", VALUES(kn_onnx_need(n, 0)),
-                               ATTRS(kn_attr_int("axis", 1)));
+    kn_value *x = kn_onnx_emit(n, kn_onnx_wants(n, 1) ? 1 : INNER, "log_softmax",
+                               VALUES(kn_onnx_need(n, 0)), ATTRS(kn_attr_int("axis", 1)));
     emit_nll(n, x, kn_onnx_need(n, 1), kn_onnx_in(n, 2));
 }

@@ -1,5 +1,6 @@
-/* The operators of com.microsoft that exported and optimised transformers carry (ONNX Runtime's ContribOperators.md): fused
-   activations and normalisations here, attention in onnx_ops_microsoft_attention.c. */
+/* The operators of com.microsoft that exported and optimised transformers carry (ONNX Runtime's
+   ContribOperators.md): fused activations and normalisations here, attention in
+   onnx_ops_microsoft_attention.c. */
 #include "frontend/onnx_ops_internal.h"
 
 /* ---- activations ---- */
@@ -15,7 +16,8 @@ void kn_onnx_bias_gelu(kn_onnx_node *n)
 
 void kn_onnx_quick_gelu(kn_onnx_node *n)
 {
-    kn_onnx_emit(n, 0, "swish", VALUES(kn_onnx_need(n, 0)), ATTRS(kn_attr_float("alpha", kn_onnx_float(n, "alpha", 1.702))));
+    kn_onnx_emit(n, 0, "swish", VALUES(kn_onnx_need(n, 0)),
+                 ATTRS(kn_attr_float("alpha", kn_onnx_float(n, "alpha", 1.702))));
 }
 
 void kn_onnx_gemm_fast_gelu(kn_onnx_node *n)
@@ -46,11 +48,15 @@ void kn_onnx_matmul_nbits(kn_onnx_node *n)
 {
     if (kn_onnx_in(n, 4))
         kn_onnx_unsupported(n, "g_idx");
-    const kn_attr attrs[] = {kn_attr_int("bits", kn_onnx_int(n, "bits", 4)), kn_attr_int("block", kn_onnx_int(n, "block_size", 32)),
-                             kn_attr_int("k", kn_onnx_int(n, "K", 0)), kn_attr_int("n", kn_onnx_int(n, "N", 0))};
+    const kn_attr attrs[] = {kn_attr_int("bits", kn_onnx_int(n, "bits", 4)),
+                             kn_attr_int("block", kn_onnx_int(n, "block_size", 32)),
+                             kn_attr_int("k", kn_onnx_int(n, "K", 0)),
+                             kn_attr_int("n", kn_onnx_int(n, "N", 0))};
     kn_value *bias = kn_onnx_in(n, 5);
-    kn_value *y = kn_onnx_emit(n, bias ? INNER : 0, "matmul_nbits",
-                               VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2), kn_onnx_in(n, 3)), attrs, 4);
+    kn_value *y = kn_onnx_emit(
+        n, bias ? INNER : 0, "matmul_nbits",
+        VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2), kn_onnx_in(n, 3)), attrs,
+        4);
     if (bias)
         kn_onnx_binary(n, 0, "add", y, bias);
 }
@@ -61,8 +67,10 @@ void kn_onnx_matmul_nbits(kn_onnx_node *n)
 static void emit_inverse_deviation(kn_onnx_node *n, int k, kn_value *x, double epsilon)
 {
     static const int64_t last[] = {-1};
-    kn_value *mean = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", x, x), last, 1, true);
-    kn_onnx_unary(n, k, "rsqrt", kn_onnx_binary(n, INNER, "add", mean, kn_onnx_scalar(n, x->type, epsilon)));
+    kn_value *mean = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", x, x),
+                                    last, 1, true);
+    kn_onnx_unary(n, k, "rsqrt",
+                  kn_onnx_binary(n, INNER, "add", mean, kn_onnx_scalar(n, x->type, epsilon)));
 }
 
 /* Also in ONNX's own domain, where exporters put it. */
@@ -70,8 +78,9 @@ void kn_onnx_simplified_layer_norm(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     double epsilon = kn_onnx_float(n, "epsilon", 1e-5);
-    kn_onnx_emit(n, 0, "rms_norm", VALUES(x, kn_onnx_need(n, 1)),
-                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -1)), kn_attr_float("epsilon", epsilon)));
+    kn_onnx_emit(
+        n, 0, "rms_norm", VALUES(x, kn_onnx_need(n, 1)),
+        ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -1)), kn_attr_float("epsilon", epsilon)));
     if (kn_onnx_wants(n, 1))
         emit_inverse_deviation(n, 1, x, epsilon);
 }
@@ -83,14 +92,18 @@ void kn_onnx_skip_layer_norm(kn_onnx_node *n)
     bool simple = strcmp(n->type, "SkipSimplifiedLayerNormalization") == 0;
     double epsilon = kn_onnx_float(n, "epsilon", simple ? 1e-6 : 1e-12);
     kn_value *beta = simple ? NULL : kn_onnx_in(n, 3), *bias = kn_onnx_in(n, simple ? 3 : 4);
-    kn_value *sum = kn_onnx_binary(n, bias ? INNER : 3, "add", kn_onnx_need(n, 0), kn_onnx_need(n, 1));
+    kn_value *sum =
+        kn_onnx_binary(n, bias ? INNER : 3, "add", kn_onnx_need(n, 0), kn_onnx_need(n, 1));
     if (bias)
         sum = kn_onnx_binary(n, 3, "add", sum, bias);
     kn_onnx_emit(n, 0, simple ? "rms_norm" : "layer_norm", VALUES(sum, kn_onnx_need(n, 2), beta),
                  ATTRS(kn_attr_float("epsilon", epsilon)));
-    kn_value *mean = !simple && kn_onnx_wants(n, 1) ? kn_onnx_reduce(n, 1, "reduce_mean", sum, last, 1, true) : NULL;
+    kn_value *mean = !simple && kn_onnx_wants(n, 1)
+                         ? kn_onnx_reduce(n, 1, "reduce_mean", sum, last, 1, true)
+                         : NULL;
     if (kn_onnx_wants(n, 2))
-        emit_inverse_deviation(n, 2, mean ? kn_onnx_binary(n, INNER, "sub", sum, mean) : sum, epsilon);
+        emit_inverse_deviation(n, 2, mean ? kn_onnx_binary(n, INNER, "sub", sum, mean) : sum,
+                               epsilon);
 }
 
 static kn_value *lookup(kn_onnx_node *n, kn_value *table, kn_value *ids)
@@ -102,9 +115,12 @@ static kn_value *lookup(kn_onnx_node *n, kn_value *table, kn_value *ids)
 void kn_onnx_embed_layer_norm(kn_onnx_node *n)
 {
     static const int64_t last[] = {-1};
-    kn_value *ids = kn_onnx_need(n, 0), *segments = kn_onnx_in(n, 1), *mask = kn_onnx_in(n, 7), *places = kn_onnx_in(n, 8);
+    kn_value *ids = kn_onnx_need(n, 0), *segments = kn_onnx_in(n, 1), *mask = kn_onnx_in(n, 7),
+             *places = kn_onnx_in(n, 8);
     kn_value *position = kn_onnx_need(n, 3), *sum = lookup(n, kn_onnx_need(n, 2), ids);
-    position = places ? lookup(n, position, places) : kn_onnx_slice(n, INNER, position, 0, kn_index(n->g->arena, 0), ids->shape[1]);
+    position = places
+                   ? lookup(n, position, places)
+                   : kn_onnx_slice(n, INNER, position, 0, kn_index(n->g->arena, 0), ids->shape[1]);
     bool more = segments && kn_onnx_in(n, 4);
     sum = kn_onnx_binary(n, more ? INNER : 2, "add", sum, position);
     if (more)
@@ -125,8 +141,11 @@ void kn_onnx_embed_layer_norm(kn_onnx_node *n)
 void kn_onnx_dynamic_quantize_matmul(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0), *bias = kn_onnx_in(n, 4);
-    const kn_node *q = kn_graph_node(n->g, "dynamic_quantize_linear", n->name, &x, 1, NULL, 0, NULL, 0, n->loc);
-    kn_value *y = kn_onnx_emit(n, INNER, "matmul_integer", VALUES(q->outputs[0], kn_onnx_need(n, 1), q->outputs[2], kn_onnx_in(n, 3)), NO_ATTRS);
+    const kn_node *q =
+        kn_graph_node(n->g, "dynamic_quantize_linear", n->name, &x, 1, NULL, 0, NULL, 0, n->loc);
+    kn_value *y = kn_onnx_emit(
+        n, INNER, "matmul_integer",
+        VALUES(q->outputs[0], kn_onnx_need(n, 1), q->outputs[2], kn_onnx_in(n, 3)), NO_ATTRS);
     kn_value *scale = kn_onnx_binary(n, INNER, "mul", q->outputs[1], kn_onnx_need(n, 2));
     y = kn_onnx_binary(n, bias ? INNER : 0, "mul", kn_onnx_cast(n, INNER, y, KN_F32), scale);
     if (bias)
@@ -137,7 +156,10 @@ void kn_onnx_dynamic_quantize_matmul(kn_onnx_node *n)
 void kn_onnx_matmul_integer_to_float(kn_onnx_node *n)
 {
     kn_value *bias = kn_onnx_in(n, 6);
-    kn_value *y = kn_onnx_emit(n, INNER, "matmul_integer", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 4), kn_onnx_in(n, 5)), NO_ATTRS);
+    kn_value *y = kn_onnx_emit(
+        n, INNER, "matmul_integer",
+        VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 4), kn_onnx_in(n, 5)),
+        NO_ATTRS);
     kn_value *scale = kn_onnx_binary(n, INNER, "mul", kn_onnx_need(n, 2), kn_onnx_need(n, 3));
     y = kn_onnx_binary(n, bias ? INNER : 0, "mul", kn_onnx_cast(n, INNER, y, KN_F32), scale);
     if (bias)

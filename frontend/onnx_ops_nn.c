@@ -9,7 +9,8 @@ typedef struct {
     int64_t before[KN_MAX_RANK], after[KN_MAX_RANK];
 } windows;
 
-static void fill(const kn_onnx_node *n, const char *name, int64_t *out, int count, int64_t otherwise)
+static void fill(const kn_onnx_node *n, const char *name, int64_t *out, int count,
+                 int64_t otherwise)
 {
     int given;
     const int64_t *v = kn_onnx_ints(n, name, &given);
@@ -19,7 +20,8 @@ static void fill(const kn_onnx_node *n, const char *name, int64_t *out, int coun
         out[k] = v ? v[k] : otherwise;
 }
 
-/* SAME: as many windows as strides fit; the odd element of padding goes behind (UPPER) or before. */
+/* SAME: as many windows as strides fit; the odd element of padding goes behind (UPPER) or before.
+ */
 static void pad_same(const kn_onnx_node *n, const kn_value *x, windows *w, bool upper)
 {
     for (int k = 0; k < w->d; k++) {
@@ -76,24 +78,30 @@ static int window_attrs(const kn_onnx_node *n, const windows *w, kn_attr *out)
 
 void kn_onnx_conv(kn_onnx_node *n)
 {
-    bool quantised = strcmp(n->type, "QLinearConv") == 0, integer = strcmp(n->type, "ConvInteger") == 0;
+    bool quantised = strcmp(n->type, "QLinearConv") == 0,
+         integer = strcmp(n->type, "ConvInteger") == 0;
     windows w = read_windows(n, kn_onnx_need(n, 0), kn_onnx_need(n, quantised ? 3 : 1));
     kn_attr attrs[8];
     int count = window_attrs(n, &w, attrs);
     attrs[count++] = kn_attr_int("group", kn_onnx_int(n, "group", 1));
-    kn_onnx_emit(n, 0, quantised ? "qlinear_conv" : integer ? "conv_integer" : "conv", n->inputs, n->ninputs, attrs, count);
+    kn_onnx_emit(n, 0,
+                 quantised ? "qlinear_conv"
+                 : integer ? "conv_integer"
+                           : "conv",
+                 n->inputs, n->ninputs, attrs, count);
 }
 
 /* With output_shape, the padding is what makes it so; a negative one adds zeros behind. */
-static void pad_to_output(const kn_onnx_node *n, const kn_value *x, windows *w, const int64_t *extra, bool upper,
-                          const int64_t *output)
+static void pad_to_output(const kn_onnx_node *n, const kn_value *x, windows *w,
+                          const int64_t *extra, bool upper, const int64_t *output)
 {
     for (int k = 0; k < w->d; k++) {
         int64_t in, want, span = (w->kernel[k] - 1) * w->dilations[k] + 1;
         if (!kn_index_const(x->shape[k + 2], &in))
             kn_onnx_unsupported(n, "output_shape or auto_pad of a symbolic dimension");
         want = output ? output[k] : in * w->strides[k];
-        int64_t total = (in - 1) * w->strides[k] + extra[k] + span - want, half = total > 0 ? total / 2 : 0;
+        int64_t total = (in - 1) * w->strides[k] + extra[k] + span - want,
+                half = total > 0 ? total / 2 : 0;
         w->before[k] = total < 0 ? 0 : upper ? half : total - half;
         w->after[k] = total - w->before[k];
     }
@@ -162,7 +170,8 @@ void kn_onnx_max_pool(kn_onnx_node *n)
 }
 
 /* The shape that a pool of these windows had. */
-static void unpooled_shape(const kn_onnx_node *n, const kn_value *x, const windows *w, const kn_expr **shape)
+static void unpooled_shape(const kn_onnx_node *n, const kn_value *x, const windows *w,
+                           const kn_expr **shape)
 {
     kn_arena *a = n->g->arena;
     for (int k = 0; k < x->rank; k++)
@@ -174,7 +183,8 @@ static void unpooled_shape(const kn_onnx_node *n, const kn_value *x, const windo
     }
 }
 
-/* The values go to their places in a flat tensor of zeros; more zeros follow where the output is to be larger. */
+/* The values go to their places in a flat tensor of zeros; more zeros follow where the output is to
+ * be larger. */
 void kn_onnx_max_unpool(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0), *places = kn_onnx_need(n, 1);
@@ -183,9 +193,11 @@ void kn_onnx_max_unpool(kn_onnx_node *n)
     const kn_expr *shape[KN_MAX_RANK], *before[KN_MAX_RANK], *after[KN_MAX_RANK];
     int rank = x->rank, given;
     unpooled_shape(n, x, &w, shape);
-    const kn_expr *total = kn_index_product(a, shape, rank), *all = kn_index_product(a, x->shape, rank);
+    const kn_expr *total = kn_index_product(a, shape, rank),
+                  *all = kn_index_product(a, x->shape, rank);
     kn_value *zeros = kn_onnx_expand(n, INNER, kn_onnx_scalar(n, x->type, 0), &total, 1);
-    kn_value *to = kn_onnx_reshape(n, INNER, places, &all, 1), *from = kn_onnx_reshape(n, INNER, x, &all, 1);
+    kn_value *to = kn_onnx_reshape(n, INNER, places, &all, 1),
+             *from = kn_onnx_reshape(n, INNER, x, &all, 1);
     kn_value *flat = kn_onnx_emit(n, INNER, "scatter_elements", VALUES(zeros, to, from), NO_ATTRS);
     bool larger = kn_onnx_in(n, 2) != NULL;
     kn_value *y = kn_onnx_reshape(n, larger ? INNER : 0, flat, shape, rank);
@@ -198,7 +210,9 @@ void kn_onnx_max_unpool(kn_onnx_node *n)
         before[k] = kn_index(a, 0);
         after[k] = kn_index_sub(a, out[k], shape[k]);
     }
-    kn_onnx_emit(n, 0, "pad", VALUES(y), ATTRS(kn_attr_indexes("before", before, rank), kn_attr_indexes("after", after, rank)));
+    kn_onnx_emit(
+        n, 0, "pad", VALUES(y),
+        ATTRS(kn_attr_indexes("before", before, rank), kn_attr_indexes("after", after, rank)));
 }
 
 /* Over all dimensions behind the channels. */
@@ -211,7 +225,10 @@ void kn_onnx_global_pool(kn_onnx_node *n)
     bool lp = strcmp(n->type, "GlobalLpPool") == 0;
     if (lp && p != 1 && p != 2)
         kn_onnx_unsupported(n, "p is %lld, expected 1 or 2", (long long)p);
-    kn_onnx_reduce(n, 0, lp ? p == 1 ? "reduce_l1" : "reduce_l2" : strcmp(n->type, "GlobalMaxPool") == 0 ? "reduce_max" : "reduce_mean",
+    kn_onnx_reduce(n, 0,
+                   lp                                      ? p == 1 ? "reduce_l1" : "reduce_l2"
+                   : strcmp(n->type, "GlobalMaxPool") == 0 ? "reduce_max"
+                                                           : "reduce_mean",
                    x, axes, x->rank > 2 ? x->rank - 2 : 0, true);
 }
 
@@ -227,7 +244,9 @@ static void emit_running(kn_onnx_node *n, int k, kn_value *old, kn_value *now, d
 {
     kn_value *kept = kn_onnx_binary(n, INNER, "mul", old, kn_onnx_scalar(n, old->type, momentum));
     now = kn_onnx_cast(n, INNER, now, old->type);
-    kn_onnx_binary(n, k, "add", kept, kn_onnx_binary(n, INNER, "mul", now, kn_onnx_scalar(n, old->type, 1 - momentum)));
+    kn_onnx_binary(
+        n, k, "add", kept,
+        kn_onnx_binary(n, INNER, "mul", now, kn_onnx_scalar(n, old->type, 1 - momentum)));
 }
 
 /* In training mode the statistics are those of the batch, and the running ones are updated. */
@@ -240,9 +259,11 @@ void kn_onnx_batch_norm(kn_onnx_node *n)
         for (int k = 0; k < x->rank; k++)
             if (k != 1)
                 axes[count++] = k;
-        kn_value *d = kn_onnx_binary(n, INNER, "sub", x, kn_onnx_reduce(n, INNER, "reduce_mean", x, axes, count, true));
+        kn_value *d = kn_onnx_binary(n, INNER, "sub", x,
+                                     kn_onnx_reduce(n, INNER, "reduce_mean", x, axes, count, true));
         kn_value *m = kn_onnx_reduce(n, INNER, "reduce_mean", x, axes, count, false);
-        kn_value *v = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", d, d), axes, count, false);
+        kn_value *v = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", d, d),
+                                     axes, count, false);
         double momentum = kn_onnx_float(n, "momentum", 0.9);
         if (kn_onnx_wants(n, 1))
             emit_running(n, 1, mean, m, momentum);
@@ -251,12 +272,15 @@ void kn_onnx_batch_norm(kn_onnx_node *n)
         mean = m;
         variance = v;
     }
-    kn_onnx_emit(n, 0, "batch_norm", VALUES(x, kn_onnx_need(n, 1), kn_onnx_need(n, 2), mean, variance), ATTRS(epsilon(n, 1e-5)));
+    kn_onnx_emit(n, 0, "batch_norm",
+                 VALUES(x, kn_onnx_need(n, 1), kn_onnx_need(n, 2), mean, variance),
+                 ATTRS(epsilon(n, 1e-5)));
 }
 
 void kn_onnx_group_norm(kn_onnx_node *n)
 {
-    kn_onnx_emit(n, 0, "group_norm", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2)),
+    kn_onnx_emit(n, 0, "group_norm",
+                 VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2)),
                  ATTRS(kn_attr_int("groups", kn_onnx_int(n, "num_groups", 1)), epsilon(n, 1e-5)));
 }
 
@@ -272,8 +296,10 @@ static void emit_statistics(kn_onnx_node *n, kn_value *x, int64_t from)
     if (!kn_onnx_wants(n, 2))
         return;
     kn_value *d = kn_onnx_binary(n, INNER, "sub", x, mean);
-    kn_value *variance = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", d, d), axes, count, true);
-    kn_value *shifted = kn_onnx_binary(n, INNER, "add", variance, kn_onnx_scalar(n, x->type, kn_onnx_float(n, "epsilon", 1e-5)));
+    kn_value *variance = kn_onnx_reduce(n, INNER, "reduce_mean",
+                                        kn_onnx_binary(n, INNER, "mul", d, d), axes, count, true);
+    kn_value *shifted = kn_onnx_binary(
+        n, INNER, "add", variance, kn_onnx_scalar(n, x->type, kn_onnx_float(n, "epsilon", 1e-5)));
     kn_onnx_unary(n, 2, "rsqrt", shifted);
 }
 
@@ -281,7 +307,8 @@ void kn_onnx_layer_norm(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     int64_t axis = kn_onnx_axis(n, kn_onnx_int(n, "axis", -1), x->rank);
-    kn_onnx_emit(n, 0, "layer_norm", VALUES(x, kn_onnx_need(n, 1), kn_onnx_in(n, 2)), ATTRS(kn_attr_int("axis", axis), epsilon(n, 1e-5)));
+    kn_onnx_emit(n, 0, "layer_norm", VALUES(x, kn_onnx_need(n, 1), kn_onnx_in(n, 2)),
+                 ATTRS(kn_attr_int("axis", axis), epsilon(n, 1e-5)));
     if (kn_onnx_wants(n, 1) || kn_onnx_wants(n, 2))
         emit_statistics(n, x, axis);
 }
@@ -295,7 +322,8 @@ void kn_onnx_rms_norm(kn_onnx_node *n)
 void kn_onnx_lp_norm(kn_onnx_node *n)
 {
     kn_onnx_emit(n, 0, "lp_norm", VALUES(kn_onnx_need(n, 0)),
-                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -1)), kn_attr_int("p", kn_onnx_int(n, "p", 2))));
+                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -1)),
+                       kn_attr_int("p", kn_onnx_int(n, "p", 2))));
 }
 
 void kn_onnx_lrn(kn_onnx_node *n)
@@ -318,8 +346,11 @@ void kn_onnx_mean_variance_norm(kn_onnx_node *n)
         axes = standard;
         count = 3;
     }
-    kn_value *d = kn_onnx_binary(n, INNER, "sub", x, kn_onnx_reduce(n, INNER, "reduce_mean", x, axes, count, true));
-    kn_value *variance = kn_onnx_reduce(n, INNER, "reduce_mean", kn_onnx_binary(n, INNER, "mul", d, d), axes, count, true);
+    kn_value *d = kn_onnx_binary(n, INNER, "sub", x,
+                                 kn_onnx_reduce(n, INNER, "reduce_mean", x, axes, count, true));
+    kn_value *variance = kn_onnx_reduce(n, INNER, "reduce_mean",
+                                        kn_onnx_binary(n, INNER, "mul", d, d), axes, count, true);
     kn_value *deviation = kn_onnx_unary(n, INNER, "sqrt", variance);
-    kn_onnx_binary(n, 0, "div", d, kn_onnx_binary(n, INNER, "add", deviation, kn_onnx_scalar(n, x->type, 1e-9)));
+    kn_onnx_binary(n, 0, "div", d,
+                   kn_onnx_binary(n, INNER, "add", deviation, kn_onnx_scalar(n, x->type, 1e-9)));
 }

@@ -8,9 +8,9 @@ static const struct {
     const char *name;
     bool alpha, beta;
     double a, b;
-} parametric[] = {{"Affine", true, true, 1, 0},       {"LeakyRelu", true, false, 0.01, 0},
+} parametric[] = {{"Affine", true, true, 1, 0},           {"LeakyRelu", true, false, 0.01, 0},
                   {"ThresholdedRelu", true, false, 1, 0}, {"ScaledTanh", true, true, 1, 1},
-                  {"HardSigmoid", true, true, 0.2, 0.5}, {"Elu", true, false, 1, 0}};
+                  {"HardSigmoid", true, true, 0.2, 0.5},  {"Elu", true, false, 1, 0}};
 
 enum { MAX_ACTIVATIONS = 6 };
 
@@ -19,16 +19,19 @@ static double next_float(const kn_onnx_attr *at, int *used, double otherwise)
     return at && at->kind == KN_OA_FLOATS && *used < at->n ? at->floats[(*used)++] : otherwise;
 }
 
-/* Appends {activations, alpha, beta}: the lists of parameters go to the activations that take one, in order. */
+/* Appends {activations, alpha, beta}: the lists of parameters go to the activations that take one,
+ * in order. */
 static int activation_attrs(const kn_onnx_node *n, kn_attr *out)
 {
     const kn_onnx_attr *names = kn_onnx_get(n, "activations");
-    const kn_onnx_attr *alphas = kn_onnx_get(n, "activation_alpha"), *betas = kn_onnx_get(n, "activation_beta");
+    const kn_onnx_attr *alphas = kn_onnx_get(n, "activation_alpha"),
+                       *betas = kn_onnx_get(n, "activation_beta");
     if (!names || names->kind != KN_OA_STRINGS || names->n == 0)
         return 0;
     if (names->n > MAX_ACTIVATIONS)
         kn_onnx_invalid(n, "%d activations", names->n);
-    double *a = KN_ARRAY(n->g->arena, double, MAX_ACTIVATIONS), *b = KN_ARRAY(n->g->arena, double, MAX_ACTIVATIONS);
+    double *a = KN_ARRAY(n->g->arena, double, MAX_ACTIVATIONS),
+           *b = KN_ARRAY(n->g->arena, double, MAX_ACTIVATIONS);
     int na = 0, nb = 0;
     kn_str list = kn_str_make(n->g->arena);
     for (int k = 0; k < names->n; k++) {
@@ -56,7 +59,8 @@ static kn_value *swap_first(kn_onnx_node *n, int k, kn_value *x)
 void kn_onnx_recurrent(kn_onnx_node *n)
 {
     static const int64_t batch_first[] = {2, 0, 1, 3};
-    bool lstm = strcmp(n->type, "LSTM") == 0, gru = strcmp(n->type, "GRU") == 0, swap = kn_onnx_int(n, "layout", 0) != 0;
+    bool lstm = strcmp(n->type, "LSTM") == 0, gru = strcmp(n->type, "GRU") == 0,
+         swap = kn_onnx_int(n, "layout", 0) != 0;
     int results = lstm ? 3 : 2, count = 0;
     kn_value *inputs[8];
     for (int k = 0; k < 8; k++)
@@ -70,14 +74,16 @@ void kn_onnx_recurrent(kn_onnx_node *n)
     if (lstm)
         attrs[count++] = kn_attr_int("input_forget", kn_onnx_int(n, "input_forget", 0));
     if (gru)
-        attrs[count++] = kn_attr_int("linear_before_reset", kn_onnx_int(n, "linear_before_reset", 0));
+        attrs[count++] =
+            kn_attr_int("linear_before_reset", kn_onnx_int(n, "linear_before_reset", 0));
     count += activation_attrs(n, attrs + count);
     const char *op = lstm ? "lstm" : gru ? "gru" : "rnn";
     if (!swap) {
         kn_onnx_emit_all(n, results, op, inputs, lstm ? 8 : 6, attrs, count);
         return;
     }
-    const kn_node *node = kn_graph_node(n->g, op, n->name, inputs, lstm ? 8 : 6, attrs, count, NULL, 0, n->loc);
+    const kn_node *node =
+        kn_graph_node(n->g, op, n->name, inputs, lstm ? 8 : 6, attrs, count, NULL, 0, n->loc);
     if (kn_onnx_wants(n, 0))
         kn_onnx_transpose(n, 0, node->outputs[0], batch_first);
     for (int k = 1; k < results; k++)
@@ -93,7 +99,8 @@ static kn_value *in_heads(kn_onnx_node *n, kn_value *x, int64_t heads)
     kn_arena *a = n->g->arena;
     if (x->rank != 3)
         kn_onnx_invalid(n, "an operand of rank %d, expected 3", x->rank);
-    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads), kn_index_div(a, x->shape[2], kn_index(a, heads))};
+    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads),
+                              kn_index_div(a, x->shape[2], kn_index(a, heads))};
     return kn_onnx_reshape(n, INNER, x, shape, 4);
 }
 
@@ -103,14 +110,18 @@ void kn_onnx_linear_attention(kn_onnx_node *n)
     kn_value *decay = kn_onnx_in(n, 4);
     if (heads < 1 || shared < 1)
         kn_onnx_invalid(n, "q_num_heads and kv_num_heads are required");
-    kn_value *q = in_heads(n, kn_onnx_need(n, 0), heads), *k = in_heads(n, kn_onnx_need(n, 1), shared);
+    kn_value *q = in_heads(n, kn_onnx_need(n, 0), heads),
+             *k = in_heads(n, kn_onnx_need(n, 1), shared);
     kn_value *v = in_heads(n, kn_onnx_need(n, 2), shared);
-    kn_value *const inputs[] = {q, k, v, kn_onnx_in(n, 3), decay ? in_heads(n, decay, shared) : NULL, kn_onnx_in(n, 5)};
+    kn_value *const inputs[] = {
+        q, k, v, kn_onnx_in(n, 3), decay ? in_heads(n, decay, shared) : NULL, kn_onnx_in(n, 5)};
     const kn_attr scale = kn_attr_float("scale", kn_onnx_float(n, "scale", 0));
     const char *names[] = {NULL, kn_onnx_wants(n, 1) ? n->outputs[1] : NULL};
-    const kn_node *node = kn_graph_node(n->g, "linear_attention", n->name, inputs, 6, &scale, 1, names, 2, n->loc);
+    const kn_node *node =
+        kn_graph_node(n->g, "linear_attention", n->name, inputs, 6, &scale, 1, names, 2, n->loc);
     kn_value *y = node->outputs[0];
-    const kn_expr *shape[] = {y->shape[0], y->shape[1], kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
+    const kn_expr *shape[] = {y->shape[0], y->shape[1],
+                              kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
     kn_onnx_reshape(n, 0, y, shape, 3);
     kn_onnx_return(n, 1, node->outputs[1]);
 }
@@ -130,8 +141,10 @@ void kn_onnx_causal_conv(kn_onnx_node *n)
     const kn_expr *kept = kn_index(a, k - 1), *state[] = {x->shape[0], x->shape[1], kept};
     if (!past)
         past = kn_onnx_expand(n, INNER, kn_onnx_scalar(n, x->type, 0), state, 3);
-    kn_value *all = kn_onnx_emit(n, INNER, "concat", VALUES(past, x), ATTRS(kn_attr_int("axis", 2)));
-    kn_value *y = kn_onnx_emit(n, swish ? INNER : 0, "conv", VALUES(all, w, kn_onnx_in(n, 2)), ATTRS(kn_attr_int("group", channels)));
+    kn_value *all =
+        kn_onnx_emit(n, INNER, "concat", VALUES(past, x), ATTRS(kn_attr_int("axis", 2)));
+    kn_value *y = kn_onnx_emit(n, swish ? INNER : 0, "conv", VALUES(all, w, kn_onnx_in(n, 2)),
+                               ATTRS(kn_attr_int("group", channels)));
     if (swish)
         kn_onnx_unary(n, 0, "swish", y);
     if (kn_onnx_wants(n, 1))
@@ -141,8 +154,9 @@ void kn_onnx_causal_conv(kn_onnx_node *n)
 void kn_onnx_tensor_scatter(kn_onnx_node *n)
 {
     bool circular = strcmp(kn_onnx_string(n, "mode", "linear"), "circular") == 0;
-    kn_onnx_emit(n, 0, "tensor_scatter", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)),
-                 ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -2)), kn_attr_int("circular", circular)));
+    kn_onnx_emit(
+        n, 0, "tensor_scatter", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2)),
+        ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -2)), kn_attr_int("circular", circular)));
 }
 
 void kn_onnx_reverse_sequence(kn_onnx_node *n)

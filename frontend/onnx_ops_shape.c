@@ -1,5 +1,5 @@
-/* ONNX operators that move, cut, join and make tensors. Shape-like operands become attributes: index expressions over the
-   graph's sizes. */
+/* ONNX operators that move, cut, join and make tensors. Shape-like operands become attributes:
+   index expressions over the graph's sizes. */
 #include "frontend/onnx_ops_internal.h"
 
 enum { FAR = 1 << 30 }; /* more than any size: what INT64_MAX stands for in a slice */
@@ -16,35 +16,44 @@ static const kn_expr *number(const kn_onnx_node *n, int64_t v)
 
 /* ---- reshaping ---- */
 
-/* Where a dimension is known to be -1 or 0 only at run time: select(e == of, then, e). */
-static const kn_expr *replaced(const kn_onnx_node *n, const kn_expr *e, int64_t of, const kn_expr *then)
+/* Whether an expression is a size that is read from a tensor at run time: it may be one of
+   Reshape's marks. An expression over other sizes is a dimension. */
+static bool is_read(const kn_onnx_node *n, const kn_expr *e)
 {
-    kn_range r = kn_onnx_range(n, e);
-    if (r.lo > of || r.hi < of)
-        return e;
+    for (int i = 0; e->kind == KN_E_VAR && i < n->g->nsizes; i++)
+        if (n->g->sizes[i].name == e->name)
+            return n->g->sources[i].value != NULL;
+    return false;
+}
+
+/* `otherwise`, or, where e is the mark `of`, `then`: settled at once when e is constant, at run
+ * time when it is read. */
+static const kn_expr *unless(const kn_onnx_node *n, const kn_expr *e, int64_t of,
+                             const kn_expr *then, const kn_expr *otherwise)
+{
     if (kn_index_is(e, of))
         return then;
-    const kn_expr *same = kn_op2(arena(n), KN_OP_EQ, e, number(n, of));
-    return kn_index_simplify(arena(n), kn_select(arena(n), same, then, e));
+    kn_range r = kn_onnx_range(n, e);
+    if (!is_read(n, e) || r.lo > of || r.hi < of)
+        return otherwise;
+    const kn_expr *marked = kn_op2(arena(n), KN_OP_EQ, e, number(n, of));
+    return kn_index_simplify(arena(n), kn_select(arena(n), marked, then, otherwise));
 }
 
 /* Puts in 0 (the operand's dimension) and -1 (what is left of the elements). */
-static void resolve_shape(const kn_onnx_node *n, const kn_value *x, const kn_expr *const *given, int rank, bool zero,
-                          const kn_expr **shape)
+static void resolve_shape(const kn_onnx_node *n, const kn_value *x, const kn_expr *const *given,
+                          int rank, bool zero, const kn_expr **shape)
 {
     kn_arena *a = arena(n);
     const kn_expr *total = kn_index_product(a, x->shape, x->rank), *known = number(n, 1);
     for (int k = 0; k < rank; k++) {
-        shape[k] = given[k];
-        if (!zero && k < x->rank)
-            shape[k] = replaced(n, shape[k], 0, x->shape[k]);
-        known = kn_index_mul(a, known, replaced(n, shape[k], -1, number(n, 1)));
+        const kn_expr *copied = zero || k >= x->rank ? number(n, 0) : x->shape[k];
+        shape[k] = unless(n, given[k], 0, copied, given[k]);
+        known = kn_index_mul(a, known, unless(n, given[k], -1, number(n, 1), shape[k]));
     }
+    const kn_expr *rest = kn_index_is(known, 0) ? known : kn_index_div(a, total, known);
     for (int k = 0; k < rank; k++)
-        if (kn_onnx_range(n, shape[k]).lo < 0) {
-            bool none = kn_index_is(known, 0);
-            shape[k] = replaced(n, shape[k], -1, none ? number(n, 0) : kn_index_div(a, total, known));
-        }
+        shape[k] = unless(n, given[k], -1, rest, shape[k]);
 }
 
 void kn_onnx_reshape_to(kn_onnx_node *n)
@@ -122,7 +131,8 @@ void kn_onnx_transpose_of(kn_onnx_node *n)
 
 /* ---- slices ---- */
 
-/* Constants far outside, as INT64_MAX, are brought near, so that index arithmetic cannot overflow. */
+/* Constants far outside, as INT64_MAX, are brought near, so that index arithmetic cannot overflow.
+ */
 static const kn_expr *near(const kn_onnx_node *n, const kn_expr *e)
 {
     int64_t v;
@@ -132,7 +142,8 @@ static const kn_expr *near(const kn_onnx_node *n, const kn_expr *e)
 }
 
 /* A place counted from the end when negative, then clamped to lo..hi. */
-static const kn_expr *placed(const kn_onnx_node *n, const kn_expr *e, const kn_expr *dim, const kn_expr *lo, const kn_expr *hi)
+static const kn_expr *placed(const kn_onnx_node *n, const kn_expr *e, const kn_expr *dim,
+                             const kn_expr *lo, const kn_expr *hi)
 {
     kn_arena *a = arena(n);
     kn_range r = kn_onnx_range(n, e = near(n, e));
@@ -151,13 +162,15 @@ typedef struct {
 } piece;
 
 /* The first element and the number of elements of start:end:step along a dimension. */
-static piece cut(const kn_onnx_node *n, const kn_expr *dim, const kn_expr *start, const kn_expr *end, int64_t step)
+static piece cut(const kn_onnx_node *n, const kn_expr *dim, const kn_expr *start,
+                 const kn_expr *end, int64_t step)
 {
     kn_arena *a = arena(n);
     const kn_expr *zero = number(n, 0), *last = kn_index_sub(a, dim, number(n, 1)), *length;
     bool back = step < 0;
     piece p = {.start = placed(n, start, dim, zero, back ? last : dim)};
-    /* the end of a backward slice is -1 when it takes element 0: a constant that far back is no wrapped place */
+    /* the end of a backward slice is -1 when it takes element 0: a constant that far back is no
+     * wrapped place */
     end = placed(n, end, dim, back ? number(n, -1) : zero, back ? last : dim);
     length = back ? kn_index_sub(a, p.start, end) : kn_index_sub(a, end, p.start);
     p.size = kn_onnx_max(n, kn_index_ceildiv(a, length, back ? -step : step), zero);
@@ -184,11 +197,13 @@ void kn_onnx_slice_of(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     int ns, ne, na, nt = 0;
-    const kn_expr *const *starts = slice_list(n, "starts", 1, &ns), *const *ends = slice_list(n, "ends", 2, &ne);
+    const kn_expr *const *starts = slice_list(n, "starts", 1, &ns), *const *ends = slice_list(
+                                                                        n, "ends", 2, &ne);
     const int64_t *axes = kn_onnx_ints_or_operand(n, "axes", 3, &na);
     const int64_t *steps = kn_onnx_in(n, 4) ? kn_onnx_const_ints(n, 4, &nt) : NULL;
     if (!starts || !ends || ns != ne || ns > x->rank || (axes && na != ns) || (steps && nt != ns))
-        kn_onnx_invalid(n, "starts, ends, axes and steps must be lists of one length, at most %d", x->rank);
+        kn_onnx_invalid(n, "starts, ends, axes and steps must be lists of one length, at most %d",
+                        x->rank);
     int64_t axis[KN_MAX_RANK], step[KN_MAX_RANK];
     const kn_expr *start[KN_MAX_RANK], *size[KN_MAX_RANK];
     for (int k = 0; k < ns; k++) {
@@ -200,8 +215,9 @@ void kn_onnx_slice_of(kn_onnx_node *n)
         start[k] = p.start;
         size[k] = p.size;
     }
-    const kn_attr attrs[] = {kn_attr_ints(arena(n), "axes", axis, ns), kn_attr_indexes("starts", start, ns),
-                             kn_attr_indexes("sizes", size, ns), kn_attr_ints(arena(n), "steps", step, ns)};
+    const kn_attr attrs[] = {
+        kn_attr_ints(arena(n), "axes", axis, ns), kn_attr_indexes("starts", start, ns),
+        kn_attr_indexes("sizes", size, ns), kn_attr_ints(arena(n), "steps", step, ns)};
     kn_onnx_emit(n, 0, "slice", VALUES(x), attrs, 4);
 }
 
@@ -218,7 +234,9 @@ void kn_onnx_split(kn_onnx_node *n)
     const kn_expr *equal = kn_index_ceildiv(arena(n), dim, pieces);
     for (int k = 0; k < n->noutputs; k++) {
         const kn_expr *rest = kn_index_sub(arena(n), dim, at);
-        const kn_expr *size = sizes ? sizes[k] : k == pieces - 1 ? kn_onnx_max(n, rest, number(n, 0)) : kn_onnx_min(n, equal, rest);
+        const kn_expr *size = sizes             ? sizes[k]
+                              : k == pieces - 1 ? kn_onnx_max(n, rest, number(n, 0))
+                                                : kn_onnx_min(n, equal, rest);
         if (kn_onnx_wants(n, k))
             kn_onnx_slice(n, k, x, axis, at, size);
         at = kn_index_add(arena(n), at, size);
@@ -230,13 +248,15 @@ void kn_onnx_concat(kn_onnx_node *n)
     if (n->ninputs == 1)
         kn_onnx_return(n, 0, kn_onnx_need(n, 0));
     else
-        kn_onnx_emit(n, 0, "concat", n->inputs, n->ninputs, ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", 1))));
+        kn_onnx_emit(n, 0, "concat", n->inputs, n->ninputs,
+                     ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", 1))));
 }
 
 /* ---- pad, expand, tile ---- */
 
 /* Before and after of every dimension. */
-static void read_pads(const kn_onnx_node *n, const kn_value *x, const kn_expr **before, const kn_expr **after)
+static void read_pads(const kn_onnx_node *n, const kn_value *x, const kn_expr **before,
+                      const kn_expr **after)
 {
     int count, naxes = 0;
     const kn_expr *const *pads = slice_list(n, "pads", 1, &count);
@@ -259,8 +279,8 @@ void kn_onnx_pad(kn_onnx_node *n)
     const kn_expr *before[KN_MAX_RANK], *after[KN_MAX_RANK];
     const char *mode = kn_onnx_string(n, "mode", "constant");
     read_pads(n, x, before, after);
-    kn_attr attrs[] = {kn_attr_indexes("before", before, x->rank), kn_attr_indexes("after", after, x->rank),
-                       kn_attr_string("mode", mode)};
+    kn_attr attrs[] = {kn_attr_indexes("before", before, x->rank),
+                       kn_attr_indexes("after", after, x->rank), kn_attr_string("mode", mode)};
     if (n->opset < 11 && kn_onnx_get(n, "value"))
         with = kn_onnx_scalar(n, x->type, kn_onnx_float(n, "value", 0));
     if (strcmp(mode, "constant") == 0)
@@ -280,14 +300,16 @@ void kn_onnx_tile(kn_onnx_node *n)
 {
     int rank;
     const kn_expr *const *repeats = kn_onnx_content(n, 1, 0, KN_SIZE_DEFAULT_MAX, &rank);
-    kn_onnx_emit(n, 0, "tile", VALUES(kn_onnx_need(n, 0)), ATTRS(kn_attr_indexes("repeats", repeats, rank)));
+    kn_onnx_emit(n, 0, "tile", VALUES(kn_onnx_need(n, 0)),
+                 ATTRS(kn_attr_indexes("repeats", repeats, rank)));
 }
 
 void kn_onnx_depth_to_space(kn_onnx_node *n)
 {
     bool columns = strcmp(kn_onnx_string(n, "mode", "DCR"), "CRD") == 0;
     kn_onnx_emit(n, 0, "depth_to_space", VALUES(kn_onnx_need(n, 0)),
-                 ATTRS(kn_attr_int("block", kn_onnx_int(n, "blocksize", 0)), kn_attr_int("columns_first", columns)));
+                 ATTRS(kn_attr_int("block", kn_onnx_int(n, "blocksize", 0)),
+                       kn_attr_int("columns_first", columns)));
 }
 
 void kn_onnx_space_to_depth(kn_onnx_node *n)
@@ -302,7 +324,8 @@ void kn_onnx_shape(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     kn_onnx_emit(n, 0, "shape", VALUES(x),
-                 ATTRS(kn_attr_int("start", kn_onnx_int(n, "start", 0)), kn_attr_int("end", kn_onnx_int(n, "end", x->rank))));
+                 ATTRS(kn_attr_int("start", kn_onnx_int(n, "start", 0)),
+                       kn_attr_int("end", kn_onnx_int(n, "end", x->rank))));
 }
 
 void kn_onnx_constant_of_shape(kn_onnx_node *n)
@@ -316,14 +339,18 @@ void kn_onnx_constant_of_shape(kn_onnx_node *n)
     kn_onnx_expand(n, 0, v, shape, rank);
 }
 
-/* How many steps there are from start to limit: ceil((limit - start) / delta), found in the graph as an i64 and then read. */
+/* How many steps there are from start to limit: ceil((limit - start) / delta), found in the graph
+ * as an i64 and then read. */
 static const kn_expr *range_size(kn_onnx_node *n, kn_value *start, kn_value *limit, kn_value *delta)
 {
-    kn_value *from = kn_onnx_cast(n, INNER, start, KN_F64), *to = kn_onnx_cast(n, INNER, limit, KN_F64);
+    kn_value *from = kn_onnx_cast(n, INNER, start, KN_F64),
+             *to = kn_onnx_cast(n, INNER, limit, KN_F64);
     kn_value *steps = kn_onnx_binary(n, INNER, "div", kn_onnx_binary(n, INNER, "sub", to, from),
                                      kn_onnx_cast(n, INNER, delta, KN_F64));
-    steps = kn_onnx_binary(n, INNER, "max", kn_onnx_unary(n, INNER, "ceil", steps), kn_onnx_scalar(n, KN_F64, 0));
-    const kn_expr *const *content = kn_graph_content(n->g, kn_onnx_cast(n, INNER, steps, KN_I64), 0, KN_SIZE_DEFAULT_MAX);
+    steps = kn_onnx_binary(n, INNER, "max", kn_onnx_unary(n, INNER, "ceil", steps),
+                           kn_onnx_scalar(n, KN_F64, 0));
+    const kn_expr *const *content =
+        kn_graph_content(n->g, kn_onnx_cast(n, INNER, steps, KN_I64), 0, KN_SIZE_DEFAULT_MAX);
     if (!content)
         kn_onnx_unsupported(n, "start, limit and delta must be scalars");
     return content[0];
@@ -343,7 +370,8 @@ static const kn_expr *integer_range_size(kn_onnx_node *n)
     }
     if (!kn_index_const(c[2][0], &delta) || delta == 0 || delta > FAR || delta < -FAR)
         return NULL;
-    const kn_expr *span = delta > 0 ? kn_index_sub(a, c[1][0], c[0][0]) : kn_index_sub(a, c[0][0], c[1][0]);
+    const kn_expr *span =
+        delta > 0 ? kn_index_sub(a, c[1][0], c[0][0]) : kn_index_sub(a, c[0][0], c[1][0]);
     return kn_onnx_max(n, kn_index_ceildiv(a, span, delta > 0 ? delta : -delta), number(n, 0));
 }
 
@@ -362,8 +390,8 @@ void kn_onnx_eye_like(kn_onnx_node *n)
     const kn_onnx_attr *dtype = kn_onnx_get(n, "dtype");
     kn_dtype type = dtype ? kn_onnx_dtype(n, dtype->i) : x->type;
     kn_onnx_emit(n, 0, "eye", NO_VALUES,
-                 ATTRS(kn_attr_indexes("shape", x->shape, x->rank), kn_attr_int("k", kn_onnx_int(n, "k", 0)),
-                       kn_attr_type("to", type)));
+                 ATTRS(kn_attr_indexes("shape", x->shape, x->rank),
+                       kn_attr_int("k", kn_onnx_int(n, "k", 0)), kn_attr_type("to", type)));
 }
 
 void kn_onnx_trilu(kn_onnx_node *n)
@@ -381,11 +409,13 @@ void kn_onnx_trilu(kn_onnx_node *n)
 void kn_onnx_one_hot(kn_onnx_node *n)
 {
     kn_value *depth = kn_onnx_need(n, 1);
-    const kn_expr *const *content = kn_graph_content(n->g, kn_onnx_cast(n, INNER, depth, KN_I64), 0, KN_SIZE_DEFAULT_MAX);
+    const kn_expr *const *content =
+        kn_graph_content(n->g, kn_onnx_cast(n, INNER, depth, KN_I64), 0, KN_SIZE_DEFAULT_MAX);
     if (!content || kn_value_count(depth) != 1)
         kn_onnx_unsupported(n, "depth must be a scalar");
-    kn_onnx_emit(n, 0, "one_hot", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 2)),
-                 ATTRS(kn_attr_index("depth", content[0]), kn_attr_int("axis", kn_onnx_int(n, "axis", -1))));
+    kn_onnx_emit(
+        n, 0, "one_hot", VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 2)),
+        ATTRS(kn_attr_index("depth", content[0]), kn_attr_int("axis", kn_onnx_int(n, "axis", -1))));
 }
 
 /* ---- gather, scatter, search ---- */
@@ -394,10 +424,11 @@ void kn_onnx_gather(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0), *i = kn_onnx_need(n, 1);
     if (strcmp(n->type, "GatherND") == 0)
-        kn_onnx_emit(n, 0, "gather_nd", VALUES(x, i), ATTRS(kn_attr_int("batch_dims", kn_onnx_int(n, "batch_dims", 0))));
+        kn_onnx_emit(n, 0, "gather_nd", VALUES(x, i),
+                     ATTRS(kn_attr_int("batch_dims", kn_onnx_int(n, "batch_dims", 0))));
     else
-        kn_onnx_emit(n, 0, strcmp(n->type, "Gather") == 0 ? "gather" : "gather_elements", VALUES(x, i),
-                     ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", 0))));
+        kn_onnx_emit(n, 0, strcmp(n->type, "Gather") == 0 ? "gather" : "gather_elements",
+                     VALUES(x, i), ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", 0))));
 }
 
 void kn_onnx_scatter(kn_onnx_node *n)
@@ -406,7 +437,8 @@ void kn_onnx_scatter(kn_onnx_node *n)
     const kn_attr attrs[] = {kn_attr_string("reduction", kn_onnx_string(n, "reduction", "none")),
                              kn_attr_int("axis", kn_onnx_int(n, "axis", 0))};
     kn_onnx_emit(n, 0, nd ? "scatter_nd" : "scatter_elements",
-                 VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2)), attrs, nd ? 1 : 2);
+                 VALUES(kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_need(n, 2)), attrs,
+                 nd ? 1 : 2);
 }
 
 /* How many elements are not zero: read at run time, at most all. */
@@ -432,7 +464,8 @@ void kn_onnx_compress(kn_onnx_node *n)
         const kn_expr *total = kn_index_product(arena(n), x->shape, x->rank);
         x = kn_onnx_reshape(n, INNER, x, &total, 1);
     }
-    kn_onnx_emit(n, 0, "compress", VALUES(x, keep), ATTRS(kn_attr_int("axis", axis), kn_attr_index("count", count_of(n, keep))));
+    kn_onnx_emit(n, 0, "compress", VALUES(x, keep),
+                 ATTRS(kn_attr_int("axis", axis), kn_attr_index("count", count_of(n, keep))));
 }
 
 void kn_onnx_top_k(kn_onnx_node *n)

@@ -1,4 +1,5 @@
-/* Lists of subscripts, the template, attributes: what all expansions are written with (expand_internal.h). */
+/* Lists of subscripts, the template, attributes: what all expansions are written with
+ * (expand_internal.h). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 kn_x kn_x_start(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_arena *a = out->arena;
-    return (kn_x){.out = out, .a = a, .g = g, .node = node, .names = kn_map_make(a), .attrs = kn_str_make(a)};
+    return (kn_x){
+        .out = out, .a = a, .g = g, .node = node, .names = kn_map_make(a), .attrs = kn_str_make(a)};
 }
 
 void kn_x_fail(const kn_x *x, const char *fmt, ...)
@@ -54,7 +56,8 @@ static const char *lookup(kn_x *x, const char *name, size_t n)
         return kn_str_get(&x->attrs);
     const char *text = kn_map_get(&x->names, key);
     if (!text)
-        kn_raise(kn_arena_ctx(x->a), KN_INTERNAL, x->node->loc, "%s: $%s is not set", x->node->op->name, key);
+        kn_raise(kn_arena_ctx(x->a), KN_INTERNAL, x->node->loc, "%s: $%s is not set",
+                 x->node->op->name, key);
     return text;
 }
 

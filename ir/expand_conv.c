@@ -1,5 +1,6 @@
-/* Expansions of convolutions. X[n, c, ...], W[o, c, ...]; with groups, the channels of a group are found by dividing o, so
-   that channel counts must be constants. A place outside X is 0 (or the zero point), which is the padding. */
+/* Expansions of convolutions. X[n, c, ...], W[o, c, ...]; with groups, the channels of a group are
+   found by dividing o, so that channel counts must be constants. A place outside X is 0 (or the
+   zero point), which is the padding. */
 #include "ir/expand_window.h"
 
 /* ---- windows ---- */
@@ -17,8 +18,8 @@ static const char *place(kn_x *x, int k, const struct window_axis *w)
 /* Rounded up, the last window must still begin inside the operand or its padding before. */
 static const char *result_size(kn_x *x, int k, const struct window_axis *w, bool up)
 {
-    const char *span = kn_format(x->a, "d%d + %lld - ((%s - 1) * %lld + 1)", k, (long long)(w->before + w->after),
-                                 w->k, (long long)w->dilation);
+    const char *span = kn_format(x->a, "d%d + %lld - ((%s - 1) * %lld + 1)", k,
+                                 (long long)(w->before + w->after), w->k, (long long)w->dilation);
     long long s = (long long)w->stride;
     if (!up)
         return kn_format(x->a, "(%s) / %lld + 1", span, s);
@@ -28,13 +29,16 @@ static const char *result_size(kn_x *x, int k, const struct window_axis *w, bool
 
 static struct window_axis read_axis(kn_x *x, int k, const char *kernel, int weights)
 {
-    struct window_axis w = {.stride = kn_x_int_at(x, "strides", k, 1), .dilation = kn_x_int_at(x, "dilations", k, 1),
-                            .before = kn_x_int_at(x, "before", k, 0), .after = kn_x_int_at(x, "after", k, 0)};
+    struct window_axis w = {.stride = kn_x_int_at(x, "strides", k, 1),
+                            .dilation = kn_x_int_at(x, "dilations", k, 1),
+                            .before = kn_x_int_at(x, "before", k, 0),
+                            .after = kn_x_int_at(x, "after", k, 0)};
     int64_t small = 1 << 24;
-    if (w.stride < 1 || w.dilation < 1 || w.before < -small || w.after < -small || w.stride > small ||
-        w.dilation > small || w.before > small || w.after > small)
+    if (w.stride < 1 || w.dilation < 1 || w.before < -small || w.after < -small ||
+        w.stride > small || w.dilation > small || w.before > small || w.after > small)
         kn_x_fail(x, "strides, dilations or padding of axis %d are out of range", k);
-    w.k = kernel ? kn_x_index(x, kernel, k) : kn_x_dim_text(x, weights, k + 2, kn_format(x->a, "k%d", k));
+    w.k = kernel ? kn_x_index(x, kernel, k)
+                 : kn_x_dim_text(x, weights, k + 2, kn_format(x->a, "k%d", k));
     w.at = place(x, k, &w);
     return w;
 }
@@ -87,7 +91,8 @@ const char *kn_x_inside(kn_x *x, const window *w)
 
 /* ---- channels ---- */
 
-/* $xc, $wc: the channel subscripts of X and W = operand `weights`; $C, $M: channel sizes of X and W[o, ...]. */
+/* $xc, $wc: the channel subscripts of X and W = operand `weights`; $C, $M: channel sizes of X and
+ * W[o, ...]. */
 static void set_channels(kn_x *x, int weights)
 {
     int64_t group = kn_x_int(x, "group", 1);
@@ -95,10 +100,11 @@ static void set_channels(kn_x *x, int weights)
     kn_x_set(x, "xc", "c");
     if (group == 1)
         return;
-    int64_t c = kn_x_dim_const(x, 0, 1), o = kn_x_dim_const(x, weights, 0), m = kn_x_dim_const(x, weights, 1);
+    int64_t c = kn_x_dim_const(x, 0, 1), o = kn_x_dim_const(x, weights, 0),
+            m = kn_x_dim_const(x, weights, 1);
     if (group < 1 || o % group != 0 || c != m * group)
-        kn_x_fail(x, "%lld input and %lld output channels do not fit %lld groups of %lld", (long long)c,
-                  (long long)o, (long long)group, (long long)m);
+        kn_x_fail(x, "%lld input and %lld output channels do not fit %lld groups of %lld",
+                  (long long)c, (long long)o, (long long)group, (long long)m);
     kn_x_set(x, "xc", "o / %lld * %lld + c", (long long)(o / group), (long long)m);
 }
 
@@ -126,7 +132,8 @@ static void set_channel_parameter(kn_x *x, const char *name, int k)
         kn_x_single(x, name, k);
 }
 
-/* The exact sum of products in i32 over operands X, W with their zero points, where they are there. */
+/* The exact sum of products in i32 over operands X, W with their zero points, where they are there.
+ */
 static void write_integer_sum(kn_x *x, const window *w, const char *target, bool zx, bool zw)
 {
     kn_x_write(x, target);
@@ -135,7 +142,8 @@ static void write_integer_sum(kn_x *x, const window *w, const char *target, bool
     if (w->padded)
         kn_x_write(x, zx ? " else ZX[$zx_i]" : " else 0");
     kn_x_write(x, zx ? ") - cast(i32, ZX[$zx_i])) * " : ") * ");
-    kn_x_write(x, zw ? "(cast(i32, W[o, c, $r]) - cast(i32, ZW[$zw_i]))" : "cast(i32, W[o, c, $r])");
+    kn_x_write(x,
+               zw ? "(cast(i32, W[o, c, $r]) - cast(i32, ZW[$zw_i]))" : "cast(i32, W[o, c, $r])");
     kn_x_write(x, " where $ri");
 }
 
@@ -168,8 +176,10 @@ void kn_expand_qlinear_conv(kn_str *out, const kn_graph *g, const kn_node *node)
     set_channel_parameter(&x, "zw", 5);
     kn_x_single(&x, "ys", 6);
     kn_x_single(&x, "yz", 7);
-    kn_x_write(&x, "(X[N, C, $d], XS[$xs_d], ZX[$zx_d], W[O, $M, $k], WS[$ws_d], ZW[$zw_d], YS[$ys_d], YZ[$yz_d]");
-    kn_x_write(&x, bias ? ", B[O]) -> Y: typeof(YZ)[N, O, $o]: " : ") -> Y: typeof(YZ)[N, O, $o]: ");
+    kn_x_write(&x, "(X[N, C, $d], XS[$xs_d], ZX[$zx_d], W[O, $M, $k], WS[$ws_d], ZW[$zw_d], "
+                   "YS[$ys_d], YZ[$yz_d]");
+    kn_x_write(&x,
+               bias ? ", B[O]) -> Y: typeof(YZ)[N, O, $o]: " : ") -> Y: typeof(YZ)[N, O, $o]: ");
     write_integer_sum(&x, &w, "S", true, true);
     kn_x_write(&x, "; Y[n, o, $i] = sat(typeof(YZ), round(cast(f32, ");
     kn_x_write(&x, bias ? "S[n, o, $i] + B[o]" : "S[n, o, $i]");
@@ -178,7 +188,8 @@ void kn_expand_qlinear_conv(kn_str *out, const kn_graph *g, const kn_node *node)
 
 /* ---- transposed ---- */
 
-/* $at: the element of X that window element r sends to place i; it exists where $fits holds. Sets $o as well. */
+/* $at: the element of X that window element r sends to place i; it exists where $fits holds. Sets
+ * $o as well. */
 static bool set_transposed(kn_x *x, window *w)
 {
     kn_subs at = {0}, o = {0};
@@ -186,7 +197,8 @@ static bool set_transposed(kn_x *x, window *w)
     for (int k = 0; k < w->d; k++) {
         struct window_axis *axis = &w->axis[k];
         long long s = (long long)axis->stride, dil = (long long)axis->dilation;
-        const char *from = kn_format(x->a, "x%d + %lld - r%d * %lld", k, (long long)axis->before, k, dil);
+        const char *from =
+            kn_format(x->a, "x%d + %lld - r%d * %lld", k, (long long)axis->before, k, dil);
         axis->out = kn_format(x->a, "(d%d - 1) * %lld + (%s - 1) * %lld + %lld", k, s, axis->k, dil,
                               1 + (long long)kn_x_int_at(x, "output_padding", k, 0) -
                                   (long long)(axis->before + axis->after));
@@ -202,7 +214,8 @@ static bool set_transposed(kn_x *x, window *w)
     return fits.n > 0;
 }
 
-/* W[c, o / group, ...]: $wc, $wo its channel subscripts, $O the result's channels, $rc the range of c. */
+/* W[c, o / group, ...]: $wc, $wo its channel subscripts, $O the result's channels, $rc the range of
+ * c. */
 static void set_transposed_channels(kn_x *x)
 {
     int64_t group = kn_x_int(x, "group", 1);
@@ -229,8 +242,10 @@ void kn_expand_conv_transpose(kn_str *out, const kn_graph *g, const kn_node *nod
     bool strided = set_transposed(&x, &w);
     set_transposed_channels(&x);
     kn_x_write(&x, "(X[N, C, $d], W[C, O, $k]");
-    kn_x_write(&x, bias ? ", B[$O]) -> Y: typeof(X)[N, $O, $o]: S" : ") -> Y: typeof(X)[N, $O, $o]: Y");
-    kn_x_write(&x, "[n, o, $i] +=! (X[n, $xc, $at] else 0) * W[$xc, $wo, $r] where $rc, o in 0:$O, $ri");
+    kn_x_write(&x,
+               bias ? ", B[$O]) -> Y: typeof(X)[N, $O, $o]: S" : ") -> Y: typeof(X)[N, $O, $o]: Y");
+    kn_x_write(
+        &x, "[n, o, $i] +=! (X[n, $xc, $at] else 0) * W[$xc, $wo, $r] where $rc, o in 0:$O, $ri");
     kn_x_write(&x, strided ? ", $fits" : "");
     kn_x_write(&x, bias ? "; Y[n, o, $i] = S[n, o, $i] + B[o]" : "");
 }

@@ -1,5 +1,6 @@
-/* Expansions of operators whose subscripts are data. A negative index counts from the end; one out of range fails the run.
-   Indices are brought into range by a statement of their own (J), unless they cannot be negative. */
+/* Expansions of operators whose subscripts are data. A negative index counts from the end; one out
+   of range fails the run. Indices are brought into range by a statement of their own (J), unless
+   they cannot be negative. */
 #include "ir/expand_internal.h"
 
 /* Whether operand k, of indices, may hold a negative one. */
@@ -15,14 +16,14 @@ static bool may_be_negative(const kn_x *x, int k)
     return !v->content;
 }
 
-/* Writes `J[$i] = ` the index I[$i] into `dim`, when needed, and returns the name of the tensor to read. `load` is the
-   element of I, `subs` the subscripts of J. */
-static const char *write_wrapped(kn_x *x, bool negative, const char *name, const char *subs, const char *load,
-                                 const char *dim)
+/* Writes `J[$i] = ` the index I[$i] into `dim`, when needed, and returns the name of the tensor to
+   read. `load` is the element of I, `subs` the subscripts of J. */
+static const char *write_wrapped(kn_x *x, bool negative, const char *name, const char *subs,
+                                 const char *load, const char *dim)
 {
     if (negative)
-        kn_putf(x->out, "%s[%s] = select(%s < 0, %s + cast(typeof(I), %s), %s); ", name, subs, load, load, dim,
-                load);
+        kn_putf(x->out, "%s[%s] = select(%s < 0, %s + cast(typeof(I), %s), %s); ", name, subs, load,
+                load, dim, load);
     return negative ? kn_format(x->a, "%s[%s]", name, subs) : load;
 }
 
@@ -54,7 +55,8 @@ void kn_expand_gather(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_let(&x, "q", &q);
     kn_x_write(&x, "(X[$d], I[$e]) -> Y: typeof(X)[$o]: ");
     const char *subs = joined(&x, "j", &j);
-    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs), d.at[axis]);
+    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs),
+                               d.at[axis]);
     kn_x_let(&x, "s", &s);
     kn_x_write(&x, "Y[$q] = X[$s]");
 }
@@ -70,13 +72,15 @@ void kn_expand_gather_elements(kn_str *out, const kn_graph *g, const kn_node *no
     kn_x_dims(&x, "e", 1, "e");
     kn_x_write(&x, "(X[$d], I[$e]) -> Y: typeof(X)[$e]: ");
     const char *subs = joined(&x, "i", &i);
-    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs), d.at[axis]);
+    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs),
+                               d.at[axis]);
     kn_x_let(&x, "s", &s);
     kn_x_write(&x, "Y[$i] = X[$s]");
 }
 
-/* $e: dimensions of the indices of operand 1, the last being a constant: how many leading dimensions (behind `batch` shared
-   ones) it subscripts. Appends to s the wrapped subscripts; j are the indices of all but the last dimension. */
+/* $e: dimensions of the indices of operand 1, the last being a constant: how many leading
+   dimensions (behind `batch` shared ones) it subscripts. Appends to s the wrapped subscripts; j are
+   the indices of all but the last dimension. */
 static int write_tuple(kn_x *x, const kn_subs *j, kn_subs *s, int batch)
 {
     bool negative = may_be_negative(x, 1);
@@ -86,8 +90,9 @@ static int write_tuple(kn_x *x, const kn_subs *j, kn_subs *s, int batch)
     const char *subs = joined(x, "j", j);
     for (int k = 0; k < (int)m; k++) {
         const char *load = kn_format(x->a, "I[%s%s%d]", subs, j->n ? ", " : "", k);
-        kn_x_push(x, s, write_wrapped(x, negative, kn_format(x->a, "J%d", k), subs, load,
-                                      kn_format(x->a, "d%d", batch + k)));
+        kn_x_push(x, s,
+                  write_wrapped(x, negative, kn_format(x->a, "J%d", k), subs, load,
+                                kn_format(x->a, "d%d", batch + k)));
     }
     return (int)m;
 }
@@ -153,7 +158,8 @@ void kn_expand_scatter_elements(kn_str *out, const kn_graph *g, const kn_node *n
     kn_x_dims(&x, "e", 1, "e");
     const char *subs = joined(&x, "i", &i);
     kn_x_write(&x, "(X[$d], I[$e], U[$e]) -> Y: typeof(X)[$d]: Y[$i] = X[$i]; ");
-    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs), d.at[axis]);
+    s.at[axis] = write_wrapped(&x, may_be_negative(&x, 1), "J", subs, kn_format(x.a, "I[%s]", subs),
+                               d.at[axis]);
     kn_x_let(&x, "s", &s);
     kn_x_write(&x, "Y[$s] $op U[$i]");
 }
@@ -206,7 +212,8 @@ void kn_expand_compress(kn_str *out, const kn_graph *g, const kn_node *node)
                    "Y[$q] = X[$i] where C[j], j in 0:m");
 }
 
-/* U is written from place I[b] on along the axis, b the first dimension's index; circular: past the end it goes on at 0. */
+/* U is written from place I[b] on along the axis, b the first dimension's index; circular: past the
+ * end it goes on at 0. */
 void kn_expand_tensor_scatter(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -225,7 +232,8 @@ void kn_expand_tensor_scatter(kn_str *out, const kn_graph *g, const kn_node *nod
     kn_x_let(&x, "u", &i);
     kn_x_set(&x, "from", places ? "cast(i64, I[x0]) + cast(i64, j)" : "cast(i64, j)");
     kn_x_set(&x, "wrap", " %% cast(i64, d%d)", axis);
-    kn_x_write(&x, places ? "(X[$d], U[$ud], I[d0]) -> Y: typeof(X)[$d]: " : "(X[$d], U[$ud]) -> Y: typeof(X)[$d]: ");
+    kn_x_write(&x, places ? "(X[$d], U[$ud], I[d0]) -> Y: typeof(X)[$d]: "
+                          : "(X[$d], U[$ud]) -> Y: typeof(X)[$d]: ");
     kn_x_write(&x, "Y[$i] = X[$i]; ");
     kn_x_write(&x, circular ? "J[x0, j] = ($from)$wrap where x0 in 0:d0, j in 0:n; "
                             : "J[x0, j] = $from where x0 in 0:d0, j in 0:n; ");
@@ -236,7 +244,8 @@ void kn_expand_tensor_scatter(kn_str *out, const kn_graph *g, const kn_node *nod
 void kn_expand_reverse_sequence(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
-    int rank = kn_x_rank(&x, 0), time = kn_x_axis(&x, "time_axis", 0, rank), batch = kn_x_axis(&x, "batch_axis", 1, rank);
+    int rank = kn_x_rank(&x, 0), time = kn_x_axis(&x, "time_axis", 0, rank),
+        batch = kn_x_axis(&x, "batch_axis", 1, rank);
     kn_subs d = kn_x_subs(&x, "d", rank), i = kn_x_subs(&x, "x", rank), s = i;
     if (time == batch)
         kn_x_fail(&x, "time and batch are one axis, %d", time);
@@ -247,6 +256,7 @@ void kn_expand_reverse_sequence(kn_str *out, const kn_graph *g, const kn_node *n
     kn_x_set(&x, "N", "%s", d.at[batch]);
     kn_x_set(&x, "T", "%s", d.at[time]);
     kn_x_write(&x, "(X[$d], L[$N]) -> Y: typeof(X)[$d]: "
-                   "J[b, t] = select(cast(i64, t) < cast(i64, L[b]), cast(i64, L[b]) - 1 - cast(i64, t), cast(i64, t)) where t in 0:$T; "
+                   "J[b, t] = select(cast(i64, t) < cast(i64, L[b]), cast(i64, L[b]) - 1 - "
+                   "cast(i64, t), cast(i64, t)) where t in 0:$T; "
                    "Y[$i] = X[$s]");
 }

@@ -1,5 +1,6 @@
-/* What the expansion functions share: lists of subscripts and a text template. An expansion names the pieces that depend on
-   the node (`$i`, the index list of the result) and writes its notation once, as one would by hand:
+/* What the expansion functions share: lists of subscripts and a text template. An expansion names
+   the pieces that depend on the node (`$i`, the index list of the result) and writes its notation
+   once, as one would by hand:
 
      kn_x x = kn_x_start(out, g, node);
      kn_subs i = kn_x_subs(&x, "x", rank);
@@ -27,7 +28,8 @@ typedef struct {
 } kn_subs;
 
 kn_x kn_x_start(kn_str *out, const kn_graph *g, const kn_node *node);
-/* Writes the template: $name is the text set for it. An empty text takes one comma beside it along. */
+/* Writes the template: $name is the text set for it. An empty text takes one comma beside it along.
+ */
 void kn_x_write(kn_x *x, const char *text);
 void kn_x_set(kn_x *x, const char *name, const char *fmt, ...) KN_PRINTF(3, 4);
 void kn_x_let(kn_x *x, const char *name, const kn_subs *list); /* sets the list, comma-separated */
@@ -39,8 +41,8 @@ void kn_x_append(kn_x *x, kn_subs *list, const kn_subs *more);
 kn_subs kn_x_pick(const kn_subs *list, unsigned mask); /* the items whose bit is set */
 /* Sets `name` to the dimensions stem0, ... of operand k and returns its rank. */
 int kn_x_dims(kn_x *x, const char *name, int k, const char *stem);
-/* Dimensions and subscripts of operand k broadcast one way to a list of `dims` and `subs`, aligned at the end: sets NAME_d
-   and NAME_i. A dimension of 1 is subscripted by 0. */
+/* Dimensions and subscripts of operand k broadcast one way to a list of `dims` and `subs`, aligned
+   at the end: sets NAME_d and NAME_i. A dimension of 1 is subscripted by 0. */
 void kn_x_broadcast(kn_x *x, const char *name, int k, const kn_subs *dims, const kn_subs *subs);
 /* The same for an operand of one element, whatever its rank. */
 void kn_x_single(kn_x *x, const char *name, int k);
@@ -57,9 +59,11 @@ int64_t kn_x_dim_const(const kn_x *x, int k, int axis); /* raises unless constan
 int kn_x_count(const kn_x *x, const char *name); /* elements of a list; 0 when absent */
 bool kn_x_has(const kn_x *x, const char *name);
 int64_t kn_x_int(const kn_x *x, const char *name, int64_t otherwise);
-int64_t kn_x_int_at(const kn_x *x, const char *name, int k, int64_t otherwise); /* of a list, constant */
+int64_t kn_x_int_at(const kn_x *x, const char *name, int k,
+                    int64_t otherwise); /* of a list, constant */
 const char *kn_x_string(const kn_x *x, const char *name, const char *otherwise);
-/* An index attribute (or element k of a list; -1: not a list) as text: a number, else its declared name. */
+/* An index attribute (or element k of a list; -1: not a list) as text: a number, else its declared
+ * name. */
 const char *kn_x_index(kn_x *x, const char *name, int k);
 const char *kn_x_float(kn_x *x, double value);
 /* An axis in 0..rank-1; raises when it lies outside. */

@@ -40,7 +40,8 @@ void kn_expand_dims(kn_str *out, const kn_graph *g, const kn_node *node)
     if (n == 0)
         kn_put(&body, "Y[i] = cast(to, i)");
     kn_x_set(&x, "n", "%d", n);
-    kn_x_write(&x, to ? "(to: type, $attrs) -> Y: to[$n]: " : "(to: type = i64, $attrs) -> Y: to[$n]: ");
+    kn_x_write(&x, to ? "(to: type, $attrs) -> Y: to[$n]: "
+                      : "(to: type = i64, $attrs) -> Y: to[$n]: ");
     kn_put(out, kn_str_get(&body));
 }
 
@@ -74,7 +75,8 @@ void kn_expand_trilu(kn_str *out, const kn_graph *g, const kn_node *node)
                    "Y[*b, i, j] = select(j $op i + $k, X[*b, i, j], cast(typeof(X), 0))");
 }
 
-/* An index out of range gives a row that is off everywhere. Indices may be floats: they are cast, as in the reference. */
+/* An index out of range gives a row that is off everywhere. Indices may be floats: they are cast,
+ * as in the reference. */
 void kn_expand_one_hot(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -90,7 +92,8 @@ void kn_expand_one_hot(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_let(&x, "o", &o);
     kn_x_let(&x, "q", &q);
     kn_x_set(&x, "n", "%s", depth);
-    kn_x_write(&x, "(X[$d], V[2], $attrs) -> Y: typeof(V)[$o]: "
-                   "K[$i] = cast(i64, X[$i]); "
-                   "Y[$q] = select(K[$i] == cast(i64, j) || K[$i] == cast(i64, j - $n), V[1], V[0])");
+    kn_x_write(&x,
+               "(X[$d], V[2], $attrs) -> Y: typeof(V)[$o]: "
+               "K[$i] = cast(i64, X[$i]); "
+               "Y[$q] = select(K[$i] == cast(i64, j) || K[$i] == cast(i64, j - $n), V[1], V[0])");
 }

@@ -54,8 +54,8 @@ void kn_expand_gemm(kn_str *out, const kn_graph *g, const kn_node *node)
         kn_x_write(&x, beta == 1 ? " + C[$C_i]" : " + $beta * C[$C_i]");
 }
 
-/* A zero point or scale of operand k of a product, itself operand z: of one element, [m] or [*b, m, 1] (rows of A, `row`), or
-   [n] or [*b, 1, n] (columns of B). */
+/* A zero point or scale of operand k of a product, itself operand z: of one element, [m] or [*b, m,
+   1] (rows of A, `row`), or [n] or [*b, 1, n] (columns of B). */
 static void set_parameter(kn_x *x, const char *name, int z, bool row)
 {
     int rank = kn_x_rank(x, z);
@@ -90,7 +90,8 @@ void kn_expand_matmul_integer(kn_str *out, const kn_graph *g, const kn_node *nod
     kn_x_write(&x, zb ? "(cast(i32, B[$B_i]) - cast(i32, ZB[$zb_i]))" : "cast(i32, B[$B_i])");
 }
 
-/* As ONNX's reference: an exact sum in i32, one scale in f32, rounded half to even and saturated. */
+/* As ONNX's reference: an exact sum in i32, one scale in f32, rounded half to even and saturated.
+ */
 void kn_expand_qlinear_matmul(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -103,7 +104,8 @@ void kn_expand_qlinear_matmul(kn_str *out, const kn_graph *g, const kn_node *nod
     set_parameter(&x, "bz", 5, false);
     set_parameter(&x, "ys", 6, true);
     set_parameter(&x, "yz", 7, true);
-    kn_x_write(&x, "(A[*b, m, k], AS[$as_d], AZ[$az_d], B[*b, k, n], BS[$bs_d], BZ[$bz_d], YS[$ys_d], YZ[$yz_d]) -> Y: "
+    kn_x_write(&x, "(A[*b, m, k], AS[$as_d], AZ[$az_d], B[*b, k, n], BS[$bs_d], BZ[$bz_d], "
+                   "YS[$ys_d], YZ[$yz_d]) -> Y: "
                    "S[*b, i, j] +=! (cast(i32, A[*b, i, r]) - cast(i32, AZ[$az_i]))"
                    " * (cast(i32, B[*b, r, j]) - cast(i32, BZ[$bz_i])); "
                    "Y[*b, i, j] = sat(typeof(YZ), round(cast(f32, S[*b, i, j])"
@@ -113,7 +115,8 @@ void kn_expand_qlinear_matmul(kn_str *out, const kn_graph *g, const kn_node *nod
 
 /* ---- weights of a few bits ---- */
 
-/* Column j's entry for block p / $block in scales or zeros `t`, whose rows have `columns` entries; rank 1 or 2. */
+/* Column j's entry for block p / $block in scales or zeros `t`, whose rows have `columns` entries;
+ * rank 1 or 2. */
 static const char *block_entry(kn_x *x, int k, const char *t, int64_t columns, const char *at)
 {
     if (kn_x_rank(x, k) == 1)
@@ -139,27 +142,32 @@ static void set_zero(kn_x *x, int64_t bits, int64_t block, int64_t blocks)
     kn_x_set(x, "zero", "cast(f32, cast(i32, %s) >> cast(i32, 4 * (%s %% 2)) & 15)", entry, at);
 }
 
-/* Element p of column j lies in block p / block; of 4 bits, the low nibble of a byte comes first. */
+/* Element p of column j lies in block p / block; of 4 bits, the low nibble of a byte comes first.
+ */
 void kn_expand_matmul_nbits(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
-    int64_t bits = kn_x_int(&x, "bits", 4), block = kn_x_int(&x, "block", 32), k = kn_x_int(&x, "k", 0), n = kn_x_int(&x, "n", 0);
+    int64_t bits = kn_x_int(&x, "bits", 4), block = kn_x_int(&x, "block", 32),
+            k = kn_x_int(&x, "k", 0), n = kn_x_int(&x, "n", 0);
     if ((bits != 4 && bits != 8) || block < 2 || block % 2 != 0 || k < 1 || n < 1)
-        kn_x_fail(&x, "bits, block, k, n are %lld, %lld, %lld, %lld", (long long)bits, (long long)block, (long long)k,
-                  (long long)n);
+        kn_x_fail(&x, "bits, block, k, n are %lld, %lld, %lld, %lld", (long long)bits,
+                  (long long)block, (long long)k, (long long)n);
     int64_t blocks = (k + block - 1) / block;
     kn_x_dims(&x, "s", 2, "s");
     set_zero(&x, bits, block, blocks);
     kn_x_set(&x, "k", "%lld", (long long)k);
     kn_x_set(&x, "n", "%lld", (long long)n);
     kn_x_set(&x, "block", "%lld", (long long)block);
-    kn_x_set(&x, "scale", "%s", block_entry(&x, 2, "S", blocks, kn_format(x.a, "p / %lld", (long long)block)));
+    kn_x_set(&x, "scale", "%s",
+             block_entry(&x, 2, "S", blocks, kn_format(x.a, "p / %lld", (long long)block)));
     kn_x_write(&x, "(A[*b, $k], B[$n, q, w], S[$s]");
     kn_x_write(&x, kn_x_operand(&x, 3) ? ", Z[$z]) -> Y: " : ") -> Y: ");
     kn_x_write(&x, bits == 8 ? "D[j, p] = (cast(f32, B[j, p / $block, p % $block])"
-                             : "D[j, p] = (cast(f32, cast(i32, B[j, p / $block, p % $block / 2]) >> cast(i32, 4 * (p % 2)) & 15)");
-    kn_x_write(&x, " - $zero) * cast(f32, $scale) where j in 0:$n, p in 0:$k; "
-                   "R[*b, j] +=! cast(f32, A[*b, p]) * D[j, p]; Y[*b, j] = cast(typeof(A), R[*b, j])");
+                             : "D[j, p] = (cast(f32, cast(i32, B[j, p / $block, p % $block / 2]) "
+                               ">> cast(i32, 4 * (p % 2)) & 15)");
+    kn_x_write(&x,
+               " - $zero) * cast(f32, $scale) where j in 0:$n, p in 0:$k; "
+               "R[*b, j] +=! cast(f32, A[*b, p]) * D[j, p]; Y[*b, j] = cast(typeof(A), R[*b, j])");
 }
 
 /* ---- einsum ---- */
@@ -188,7 +196,8 @@ static const char *read_term(kn_x *x, const char *s, term *t)
     return s;
 }
 
-/* The result's labels when the equation does not say: the ellipsis, then those that occur once, in order. */
+/* The result's labels when the equation does not say: the ellipsis, then those that occur once, in
+ * order. */
 static void implicit_result(const term *terms, int n, term *out)
 {
     int seen[128] = {0};
@@ -207,7 +216,8 @@ static void implicit_result(const term *terms, int n, term *out)
             out->at[out->n++] = (label){.letter = (char)c};
 }
 
-/* Position of a label's dimension in operand k of this rank; the ellipsis takes what the labels leave. */
+/* Position of a label's dimension in operand k of this rank; the ellipsis takes what the labels
+ * leave. */
 static int label_axis(const term *t, int j, int rank)
 {
     for (int k = 0; k < j; k++)
@@ -236,8 +246,14 @@ static void set_term(kn_x *x, const term *terms, int n, int operand)
     const term *t = &terms[operand];
     for (int j = 0; j < t->n; j++) {
         bool one = !t->at[j].pack && label_is_one(x, terms, n, operand, j);
-        kn_x_push(x, &d, t->at[j].pack ? "*b" : one ? "1" : kn_format(x->a, "d_%c", t->at[j].letter));
-        kn_x_push(x, &i, t->at[j].pack ? "*b" : one ? "0" : kn_format(x->a, "i_%c", t->at[j].letter));
+        kn_x_push(x, &d,
+                  t->at[j].pack ? "*b"
+                  : one         ? "1"
+                                : kn_format(x->a, "d_%c", t->at[j].letter));
+        kn_x_push(x, &i,
+                  t->at[j].pack ? "*b"
+                  : one         ? "0"
+                                : kn_format(x->a, "i_%c", t->at[j].letter));
     }
     kn_x_let(x, "d", &d);
     kn_x_let(x, "i", &i);

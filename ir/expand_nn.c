@@ -1,5 +1,7 @@
-/* Expansions of normalisations, attention and rotary embeddings. Sums, means and variances are taken in acctype(X), which is
-   f32 for the 16-bit floats; one rounding at the end. */
+/* Expansions of normalisations, attention and rotary embeddings. Sums, means and variances are
+   taken in acctype(X), which is f32 for the 16-bit floats; one rounding at the end. */
+#include <math.h>
+
 #include "ir/expand_internal.h"
 
 /* ---- normalisations ---- */
@@ -111,7 +113,8 @@ void kn_expand_group_norm(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x x = kn_x_start(out, g, node);
     int64_t channels = kn_x_dim_const(&x, 0, 1), groups = kn_x_int(&x, "groups", 1);
     if (groups < 1 || channels % groups != 0 || channels == 0)
-        kn_x_fail(&x, "%lld channels do not split into %lld groups", (long long)channels, (long long)groups);
+        kn_x_fail(&x, "%lld channels do not split into %lld groups", (long long)channels,
+                  (long long)groups);
     int64_t each = channels / groups;
     int rank = kn_x_rank(&x, 0);
     set_norm(&x, 0);
@@ -149,7 +152,8 @@ void kn_expand_batch_norm(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "C", rank > 1 ? "d1" : "1");
     kn_x_write(&x, "(X[$d], W[$C], B[$C], M[$C], V[$C]) -> Y: "
                    "Y[$i] = cast(typeof(X), (cast(acctype(X), X[$i]) - cast(acctype(X), M[$c]))"
-                   " * rsqrt(cast(acctype(X), V[$c]) + $e) * cast(acctype(X), W[$c]) + cast(acctype(X), B[$c]))");
+                   " * rsqrt(cast(acctype(X), V[$c]) + $e) * cast(acctype(X), W[$c]) + "
+                   "cast(acctype(X), B[$c]))");
 }
 
 /* A norm of zero leaves zeros. */
@@ -161,13 +165,16 @@ void kn_expand_lp_norm(kn_str *out, const kn_graph *g, const kn_node *node)
     if (p != 1 && p != 2)
         kn_x_fail(&x, "p is %lld, expected 1 or 2", (long long)p);
     set_norm(&x, 1u << kn_x_axis(&x, "axis", -1, rank));
-    kn_x_write(&x, p == 1 ? "(X[$d]) -> Y: S[$k] +=! abs(cast(acctype(X), X[$i])); N[$k] = S[$k]; "
-                          : "(X[$d]) -> Y: S[$k] +=! cast(acctype(X), X[$i]) * cast(acctype(X), X[$i]); "
-                            "N[$k] = sqrt(S[$k]); ");
-    kn_x_write(&x, "Y[$i] = cast(typeof(X), select(N[$k] == 0, 0, cast(acctype(X), X[$i]) / N[$k]))");
+    kn_x_write(
+        &x, p == 1 ? "(X[$d]) -> Y: S[$k] +=! abs(cast(acctype(X), X[$i])); N[$k] = S[$k]; "
+                   : "(X[$d]) -> Y: S[$k] +=! cast(acctype(X), X[$i]) * cast(acctype(X), X[$i]); "
+                     "N[$k] = sqrt(S[$k]); ");
+    kn_x_write(&x,
+               "Y[$i] = cast(typeof(X), select(N[$k] == 0, 0, cast(acctype(X), X[$i]) / N[$k]))");
 }
 
-/* Across channels: x / (bias + alpha / size * sum of squares of the `size` channels around) ^ beta. */
+/* Across channels: x / (bias + alpha / size * sum of squares of the `size` channels around) ^ beta.
+ */
 void kn_expand_lrn(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -193,27 +200,40 @@ typedef struct {
     bool mask, lengths, causal;
     int64_t left, right; /* the window, -1: unbounded */
     double softcap;
-    int scores; /* which scores are a second result: 0 scaled, 1 capped, 2 masked, 3 probabilities; -1: none */
+    int scores; /* which scores are a second result: 0 scaled, 1 capped, 2 masked, 3 probabilities;
+                   -1: none */
 } attention;
 
-/* $visible: whether query s may see key t; "" when always. A query's own place among the keys is s + $offset. */
+/* $visible: whether query s may see key t; "" when always. A query's own place among the keys is s
+   + $offset, or, with key counts L, so that the last query stands at the last key. Conditions on
+   indices alone stay affine. */
 static void set_visible(kn_x *x, const attention *at)
 {
     kn_str s = kn_str_make(x->a);
     const char *offset = kn_x_has(x, "offset") ? kn_x_index(x, "offset", -1) : "0";
-    const char *p = at->lengths ? "cast(i64, L[b]) - cast(i64, S) + cast(i64, s)"
-                                : kn_format(x->a, "cast(i64, s + %s)", offset);
+    const char *p =
+        at->lengths ? "cast(i64, L[b]) + cast(i64, s - S)" : kn_format(x->a, "s + %s", offset);
+    const char *t = at->lengths ? "cast(i64, t)" : "t";
     if (at->causal)
-        kn_putf(&s, "cast(i64, t) <= %s", p);
+        kn_putf(&s, "%s <= %s", t, p);
     if (at->left >= 0)
-        kn_putf(&s, "%scast(i64, t) >= %s - %lld", s.n ? " && " : "", p, (long long)at->left);
+        kn_putf(&s, "%s%s >= %s - %lld", s.n ? " && " : "", t, p, (long long)at->left);
     if (at->right >= 0)
-        kn_putf(&s, "%scast(i64, t) <= %s + %lld", s.n ? " && " : "", p, (long long)at->right);
+        kn_putf(&s, "%s%s <= %s + %lld", s.n ? " && " : "", t, p, (long long)at->right);
     if (at->lengths)
-        kn_putf(&s, "%scast(i64, t) < cast(i64, L[b])", s.n ? " && " : "");
+        kn_putf(&s, "%s%s < cast(i64, L[b])", s.n ? " && " : "", t);
     if (at->mask && kn_x_operand(x, 3)->type == KN_BOOL)
         kn_putf(&s, "%sA[%s]", s.n ? " && " : "", (const char *)kn_map_get(&x->names, "A_i"));
     kn_x_set(x, "visible", "%s", kn_str_get(&s));
+}
+
+/* Whether a query may see no key at all: a causal one sees the first, when its offset is not
+ * negative. */
+static bool may_see_nothing(const kn_x *x, const attention *at)
+{
+    const kn_attr *offset = kn_node_attr(x->node, "offset");
+    bool before = offset && kn_index_range(offset->index, x->g->sizes, x->g->nsizes).lo < 0;
+    return at->mask || at->lengths || at->left >= 0 || at->right >= 0 || (at->causal && before);
 }
 
 /* $d, $h: the head of K and V that query head h shares. */
@@ -225,7 +245,8 @@ static void set_heads(kn_x *x)
     if (kn_expr_equal(x->node->inputs[0]->shape[1], x->node->inputs[1]->shape[1]))
         return;
     if (queries < 1 || keys < 1 || queries % keys != 0)
-        kn_x_fail(x, "%lld query heads do not share %lld key heads evenly", (long long)queries, (long long)keys);
+        kn_x_fail(x, "%lld query heads do not share %lld key heads evenly", (long long)queries,
+                  (long long)keys);
     kn_x_set(x, "g", "h / %lld", (long long)(queries / keys));
 }
 
@@ -241,7 +262,11 @@ static attention read_attention(kn_x *x)
         if (kn_x_rank(x, k) != 4)
             kn_x_fail(x, "operand %d has rank %d, expected 4", k, kn_x_rank(x, k));
     double scale = kn_node_float(x->node, "scale", 0);
-    kn_x_set(x, "scale", kn_x_has(x, "scale") ? "%s" : "rsqrt(cast(acctype(Q), D))", kn_x_float(x, scale));
+    int64_t width = kn_x_dim(x, 0, 3);
+    if (!kn_x_has(x, "scale") && width > 0)
+        scale = 1 / sqrt((double)width);
+    kn_x_set(x, "scale", scale != 0 || kn_x_has(x, "scale") ? "%s" : "rsqrt(cast(acctype(Q), D))",
+             kn_x_float(x, scale));
     kn_x_set(x, "cap", "%s", kn_x_float(x, at.softcap));
     set_heads(x);
     kn_subs d = {.n = 4, .at = {"N", "H", "S", "T"}}, i = {.n = 4, .at = {"b", "h", "s", "t"}};
@@ -251,7 +276,8 @@ static attention read_attention(kn_x *x)
     return at;
 }
 
-/* P products; $w scaled, $c capped, $f masked: the name of each, which is the last one's where nothing is done. */
+/* P products; $w scaled, $c capped, $f masked: the name of each, which is the last one's where
+ * nothing is done. */
 static void write_scores(kn_x *x, const attention *at)
 {
     bool additive = at->mask && kn_x_operand(x, 3)->type != KN_BOOL;
@@ -260,7 +286,8 @@ static void write_scores(kn_x *x, const attention *at)
     kn_x_set(x, "w", "W[b, h, s, t]");
     kn_x_set(x, "c", capped ? "C[b, h, s, t]" : "W[b, h, s, t]");
     kn_x_set(x, "f", masked ? "F[b, h, s, t]" : capped ? "C[b, h, s, t]" : "W[b, h, s, t]");
-    kn_x_write(x, "P[$q] +=! cast(acctype(Q), Q[b, h, s, d]) * cast(acctype(Q), K[b, $g, t, d]); $w = P[$q] * $scale; ");
+    kn_x_write(x, "P[$q] +=! cast(acctype(Q), Q[b, h, s, d]) * cast(acctype(Q), K[b, $g, t, d]); "
+                  "$w = P[$q] * $scale; ");
     if (capped)
         kn_x_write(x, "$c = $cap * tanh($w / $cap); ");
     if (!masked)
@@ -270,25 +297,30 @@ static void write_scores(kn_x *x, const attention *at)
     kn_x_write(x, hidden ? ", -inf); " : "; ");
 }
 
-/* A query that sees no key at all yields 0: its greatest score is -inf, which is not taken out, and its sum 0. */
+/* A query that sees no key at all yields 0: its greatest score is -inf, which is not taken out, and
+ * its sum 0. */
 void kn_expand_attention(kn_str *out, const kn_graph *g, const kn_node *node)
 {
-    static const char *const scores[] = {"$w", "$c", "$f", "E[$q] / select(Z[b, h, s] == 0, 1, Z[b, h, s])"};
+    static const char *const scores[] = {"$w", "$c", "$f",
+                                         "E[$q] / select(Z[b, h, s] == 0, 1, Z[b, h, s])"};
     kn_x x = kn_x_start(out, g, node);
     attention at = read_attention(&x);
-    bool masked = at.mask || *(const char *)kn_map_get(&x.names, "visible");
+    bool masked = may_see_nothing(&x, &at);
     kn_x_set(&x, "q", "b, h, s, t");
     kn_x_write(&x, "(Q[N, H, S, D], K[N, $G, T, D], V[N, $G, T, E]");
     kn_x_write(&x, at.mask ? ", A[$A_d]" : "");
     kn_x_write(&x, at.lengths ? ", L[N]" : "");
-    kn_x_write(&x, *kn_str_get(&x.attrs) ? ", $attrs) -> Y: typeof(Q)[N, H, S, E]" : ") -> Y: typeof(Q)[N, H, S, E]");
+    kn_x_write(&x, *kn_str_get(&x.attrs) ? ", $attrs) -> Y: typeof(Q)[N, H, S, E]"
+                                         : ") -> Y: typeof(Q)[N, H, S, E]");
     kn_x_write(&x, at.scores >= 0 ? ", U: typeof(Q)[N, H, S, T]: " : ": ");
     write_scores(&x, &at);
     kn_x_write(&x, "M[b, h, s] max=! $f; ");
     kn_x_write(&x, masked ? "E[$q] = exp($f - select(M[b, h, s] == -inf, 0, M[b, h, s])); "
                           : "E[$q] = exp($f - M[b, h, s]); ");
-    kn_x_write(&x, "Z[b, h, s] +=! E[$q]; O[b, h, s, e] +=! E[$q] * cast(acctype(Q), V[b, $g, t, e]); ");
-    kn_x_write(&x, masked ? "Y[b, h, s, e] = cast(typeof(Q), O[b, h, s, e] / select(Z[b, h, s] == 0, 1, Z[b, h, s]))"
+    kn_x_write(
+        &x, "Z[b, h, s] +=! E[$q]; O[b, h, s, e] +=! E[$q] * cast(acctype(Q), V[b, $g, t, e]); ");
+    kn_x_write(&x, masked ? "Y[b, h, s, e] = cast(typeof(Q), O[b, h, s, e] / select(Z[b, h, s] == "
+                            "0, 1, Z[b, h, s]))"
                           : "Y[b, h, s, e] = cast(typeof(Q), O[b, h, s, e] / Z[b, h, s])");
     if (at.scores > 3)
         kn_x_fail(&x, "scores is %d, expected -1 to 3", at.scores);
@@ -301,7 +333,8 @@ void kn_expand_attention(kn_str *out, const kn_graph *g, const kn_node *node)
 
 /* ---- rotary embedding ---- */
 
-/* $C_d, $C_i (and S): caches [position, half], looked up by I[b, s], or broadcast to [batch, sequence, half]. */
+/* $C_d, $C_i (and S): caches [position, half], looked up by I[b, s], or broadcast to [batch,
+ * sequence, half]. */
 static void set_caches(kn_x *x, bool positions)
 {
     static const char *const names[] = {"", "C", "S"};
@@ -312,18 +345,21 @@ static void set_caches(kn_x *x, bool positions)
             continue;
         }
         kn_x_set(x, kn_format(x->a, "%s_d", names[k]), "P, E");
-        kn_x_set(x, kn_format(x->a, "%s_i", names[k]), "I[%s, %s], j", kn_x_dim(x, 3, 0) == 1 ? "0" : "b",
-                 kn_x_dim(x, 3, 1) == 1 ? "0" : "t");
+        kn_x_set(x, kn_format(x->a, "%s_i", names[k]), "I[%s, %s], j",
+                 kn_x_dim(x, 3, 0) == 1 ? "0" : "b", kn_x_dim(x, 3, 1) == 1 ? "0" : "t");
     }
     if (positions)
-        kn_x_set(x, "I_d", "%s, %s", kn_x_dim(x, 3, 0) == 1 ? "1" : "N", kn_x_dim(x, 3, 1) == 1 ? "1" : "T");
+        kn_x_set(x, "I_d", "%s, %s", kn_x_dim(x, 3, 0) == 1 ? "1" : "N",
+                 kn_x_dim(x, 3, 1) == 1 ? "1" : "T");
 }
 
-/* Two elements are turned by an angle: (j, j + half), or (2j, 2j + 1) when interleaved; those behind {dim} stay. */
+/* Two elements are turned by an angle: (j, j + half), or (2j, 2j + 1) when interleaved; those
+ * behind {dim} stay. */
 void kn_expand_rotary(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
-    bool positions = kn_x_operand(&x, 3) != NULL, sequence_first = kn_x_int(&x, "sequence_first", 0) != 0;
+    bool positions = kn_x_operand(&x, 3) != NULL,
+         sequence_first = kn_x_int(&x, "sequence_first", 0) != 0;
     if (kn_x_rank(&x, 0) != 4)
         kn_x_fail(&x, "the operand has rank %d, expected 4", kn_x_rank(&x, 0));
     int64_t d = kn_x_dim_const(&x, 0, 3), dim = kn_x_int(&x, "dim", d);
@@ -340,7 +376,8 @@ void kn_expand_rotary(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "r", "j + %lld", (long long)dim);
     set_caches(&x, positions);
     kn_x_write(&x, "(X[$H, $D], C[$C_d], S[$S_d]");
-    kn_x_write(&x, positions ? ", I[$I_d]) -> Y: typeof(X)[$H, $D]: " : ") -> Y: typeof(X)[$H, $D]: ");
+    kn_x_write(&x,
+               positions ? ", I[$I_d]) -> Y: typeof(X)[$H, $D]: " : ") -> Y: typeof(X)[$H, $D]: ");
     kn_x_write(&x, "Y[$h, $p] = C[$C_i] * X[$h, $p] - S[$S_i] * X[$h, $q] where j in 0:$half; "
                    "Y[$h, $q] = S[$S_i] * X[$h, $p] + C[$C_i] * X[$h, $q] where j in 0:$half");
     if (dim < d)

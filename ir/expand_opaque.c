@@ -1,4 +1,5 @@
-/* Expansions of opaque rows: a signature, then the loops that are the meaning (ir/opaque.c says how they meet). */
+/* Expansions of opaque rows: a signature, then the loops that are the meaning (ir/opaque.c says how
+ * they meet). */
 #include "ir/expand_internal.h"
 
 static void set_loops(kn_x *x, const kn_subs *i, const kn_subs *d, int skip)
@@ -22,7 +23,8 @@ static void set_params(kn_x *x, const kn_subs *d)
     kn_x_set(x, "params", "%s", kn_str_get(&s));
 }
 
-/* By selection: each pick is the best that comes behind the last one, where equal values are in the order of their places. */
+/* By selection: each pick is the best that comes behind the last one, where equal values are in the
+ * order of their places. */
 void kn_expand_top_k(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -45,18 +47,19 @@ void kn_expand_top_k(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "k", "%s", k);
     kn_x_set(&x, "before", largest ? ">" : "<");
     kn_x_set(&x, "kp", kn_x_has(&x, "k") && strcmp(k, "k") == 0 ? "k: index" : "");
-    kn_x_write(&x, "(X[$d], $attrs) -> V: typeof(X)[$o], I: i64[$o] "
-                   "loops: func @top_k($params, $kp, in X: typeof(X)[$d] @ddr, out V: typeof(X)[$o] @ddr, "
-                   "out I: i64[$o] @ddr) { $open "
-                   "for t in 0:$k { "
-                   "alloc best: typeof(X)[] @local "
-                   "alloc at: i64[] @local "
-                   "at[] = -1:i64 "
-                   "for j in 0:$n { "
-                   "if (t == 0 || V[$p] $before X[$j] || (V[$p] == X[$j] && I[$p] < cast(i64, j))) && "
-                   "(at[] < 0:i64 || X[$j] $before best[]) { "
-                   "best[] = X[$j] at[] = cast(i64, j) } } "
-                   "V[$t] = best[] I[$t] = at[] } $close}");
+    kn_x_write(
+        &x, "(X[$d], $attrs) -> V: typeof(X)[$o], I: i64[$o] "
+            "loops: func @top_k($params, $kp, in X: typeof(X)[$d] @ddr, out V: typeof(X)[$o] @ddr, "
+            "out I: i64[$o] @ddr) { $open "
+            "for t in 0:$k { "
+            "alloc best: typeof(X)[] @local "
+            "alloc at: i64[] @local "
+            "at[] = -1:i64 "
+            "for j in 0:$n { "
+            "if (t == 0 || V[$p] $before X[$j] || (V[$p] == X[$j] && I[$p] < cast(i64, j))) && "
+            "(at[] < 0:i64 || X[$j] $before best[]) { "
+            "best[] = X[$j] at[] = cast(i64, j) } } "
+            "V[$t] = best[] I[$t] = at[] } $close}");
 }
 
 void kn_expand_nonzero(kn_str *out, const kn_graph *g, const kn_node *node)
@@ -74,7 +77,8 @@ void kn_expand_nonzero(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "mp", strcmp(count, "count") == 0 ? "count: index" : "");
     kn_x_set(&x, "rank", "%d", rank);
     kn_x_write(&x, "(X[$d], $attrs) -> Y: i64[$rank, $m] "
-                   "loops: func @nonzero($params, $mp, in X: typeof(X)[$d] @ddr, out Y: i64[$rank, $m] @ddr) { "
+                   "loops: func @nonzero($params, $mp, in X: typeof(X)[$d] @ddr, out Y: i64[$rank, "
+                   "$m] @ddr) { "
                    "alloc at: i64[] @local at[] = 0:i64 $open");
     kn_x_write(&x, truth ? "if X[$i] { " : "if X[$i] != cast(typeof(X), 0) { ");
     for (int k = 0; k < rank; k++)

@@ -1,4 +1,5 @@
-/* Expansions of pools. A window may stick out of the operand, by padding or because the result's size was rounded up. */
+/* Expansions of pools. A window may stick out of the operand, by padding or because the result's
+ * size was rounded up. */
 #include "ir/expand_window.h"
 
 /* The literal that a maximum starts from. */
@@ -10,7 +11,8 @@ static const char *lowest(kn_x *x)
     return kn_format(x->a, "(%lld)", (long long)kn_dtype_min(type));
 }
 
-/* $flat: the place of an element in the whole of X, row-major, or with the last two dimensions swapped. */
+/* $flat: the place of an element in the whole of X, row-major, or with the last two dimensions
+ * swapped. */
 static void set_flat(kn_x *x, const window *w, bool columns_first)
 {
     const char *text = "n * C + c";
@@ -40,8 +42,8 @@ void kn_expand_max_pool(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_write(&x, "X[n, c, $at] == Y[n, c, $i], cast(i64, $flat), 9223372036854775807) where $rr");
 }
 
-/* Writes the statements for $count, by how many elements a window's sum is divided: per axis, those inside the operand or,
-   with `padding`, inside what it is padded to. */
+/* Writes the statements for $count, by how many elements a window's sum is divided: per axis, those
+   inside the operand or, with `padding`, inside what it is padded to. */
 static void write_counts(kn_x *x, const window *w, bool padding)
 {
     kn_str count = kn_str_make(x->a);
@@ -49,7 +51,8 @@ static void write_counts(kn_x *x, const window *w, bool padding)
         const struct window_axis *axis = &w->axis[k];
         const char *before = kn_format(x->a, "%lld", (long long)(padding ? axis->before : 0));
         const char *after = kn_format(x->a, "%lld", (long long)(padding ? axis->after : 0));
-        kn_putf(x->out, "N%d[x%d] +=! select(0 <= %s + %s && %s < d%d + %s, cast(acctype(X), 1), 0) ", k, k,
+        kn_putf(x->out,
+                "N%d[x%d] +=! select(0 <= %s + %s && %s < d%d + %s, cast(acctype(X), 1), 0) ", k, k,
                 axis->at, before, axis->at, k, after);
         kn_putf(x->out, "where x%d in 0:%s, r%d in 0:%s; ", k, axis->out, k, axis->k);
         kn_putf(&count, "%sN%d[x%d]", k ? " * " : "", k, k);
@@ -87,7 +90,9 @@ void kn_expand_lp_pool(kn_str *out, const kn_graph *g, const kn_node *node)
     int64_t p = kn_x_int(&x, "p", 2);
     kn_x_set(&x, "p", "%lld", (long long)p);
     kn_x_set(&x, "inverse", "%s", kn_x_float(&x, 1 / (double)p));
-    kn_x_write(&x, "(X[N, C, $d], $attrs) -> Y: typeof(X)[N, C, $o]: S[n, c, $i] +=! pow(abs(cast(acctype(X), X[n, c, $at]");
+    kn_x_write(&x, "(X[N, C, $d], $attrs) -> Y: typeof(X)[N, C, $o]: S[n, c, $i] +=! "
+                   "pow(abs(cast(acctype(X), X[n, c, $at]");
     kn_x_write(&x, w.padded ? " else 0)" : ")");
-    kn_x_write(&x, "), $p) where $ri, $rr; Y[n, c, $i] = cast(typeof(X), pow(S[n, c, $i], $inverse))");
+    kn_x_write(&x,
+               "), $p) where $ri, $rr; Y[n, c, $i] = cast(typeof(X), pow(S[n, c, $i], $inverse))");
 }

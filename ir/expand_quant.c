@@ -1,8 +1,9 @@
-/* Expansions of quantisation. A scale, and a zero point, has one element, one an element of an axis, or, with
-   {block}, one a block along that axis. Rounding is half to even, and saturates. */
+/* Expansions of quantisation. A scale, and a zero point, has one element, one an element of an
+   axis, or, with {block}, one a block along that axis. Rounding is half to even, and saturates. */
 #include "ir/expand_internal.h"
 
-/* NAME_d, NAME_i: dimensions and subscripts of the scale or zero point in operand p; $d, $i of X. */
+/* NAME_d, NAME_i: dimensions and subscripts of the scale or zero point in operand p; $d, $i of X.
+ */
 static void set_parameter(kn_x *x, const char *name, int p)
 {
     const char *name_d = kn_format(x->a, "%s_d", name), *name_i = kn_format(x->a, "%s_i", name);
@@ -38,8 +39,9 @@ void kn_expand_quantize_linear(kn_str *out, const kn_graph *g, const kn_node *no
     if (zero)
         set_parameter(&x, "z", 2);
     kn_x_set(&x, "t", zero ? "typeof(Z)" : "to");
-    kn_x_write(&x, zero ? "(X[$d], S[$s_d], Z[$z_d]) -> Y: " : to ? "(X[$d], S[$s_d], to: type) -> Y: "
-                                                                  : "(X[$d], S[$s_d], to: type = u8) -> Y: ");
+    kn_x_write(&x, zero ? "(X[$d], S[$s_d], Z[$z_d]) -> Y: "
+                   : to ? "(X[$d], S[$s_d], to: type) -> Y: "
+                        : "(X[$d], S[$s_d], to: type = u8) -> Y: ");
     kn_x_write(&x, "Y[$i] = sat($t, round(cast(f32, X[$i]) / cast(f32, S[$s_i]))");
     kn_x_write(&x, zero ? " + cast(f32, Z[$z_i]))" : ")");
 }
@@ -55,6 +57,7 @@ void kn_expand_dequantize_linear(kn_str *out, const kn_graph *g, const kn_node *
     kn_x_write(&x, "(X[$d], S[$s_d]");
     kn_x_write(&x, zero ? ", Z[$z_d]" : "");
     kn_x_write(&x, to ? ", to: type) -> Y: " : ") -> Y: ");
-    kn_x_write(&x, zero ? "Y[$i] = cast($t, cast(f32, cast(i32, X[$i]) - cast(i32, Z[$z_i])) * cast(f32, S[$s_i]))"
+    kn_x_write(&x, zero ? "Y[$i] = cast($t, cast(f32, cast(i32, X[$i]) - cast(i32, Z[$z_i])) * "
+                          "cast(f32, S[$s_i]))"
                         : "Y[$i] = cast($t, cast(f32, X[$i]) * cast(f32, S[$s_i]))");
 }

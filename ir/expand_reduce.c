@@ -1,7 +1,8 @@
-/* Expansions of reductions along axes, of what is made of them (softmax, arg max), and of running sums.
-   Names: $d dimensions and $i indices of the operand; $k the indices that are kept; $o, $q dimensions and subscripts of
-   the result, with a 1 and a 0 in the place of what was reduced when it keeps its rank. An empty reduction is its identity,
-   as in ONNX: a maximum of nothing is -inf, or the least integer. */
+/* Expansions of reductions along axes, of what is made of them (softmax, arg max), and of running
+   sums. Names: $d dimensions and $i indices of the operand; $k the indices that are kept; $o, $q
+   dimensions and subscripts of the result, with a 1 and a 0 in the place of what was reduced when
+   it keeps its rank. An empty reduction is its identity, as in ONNX: a maximum of nothing is -inf,
+   or the least integer. */
 #include "ir/expand_internal.h"
 
 static void set_kept(kn_x *x, int rank, unsigned axes, bool keepdims)
@@ -90,12 +91,14 @@ void kn_expand_reduce_log_sum_exp(kn_str *out, const kn_graph *g, const kn_node 
                    "Y[$q] = cast(typeof(X), log(S[$k]) + M[$k])");
 }
 
-/* The place of the first (last) greatest; a NaN counts as the greatest, as in numpy. Booleans compare as numbers. */
+/* The place of the first (last) greatest; a NaN counts as the greatest, as in numpy. Booleans
+ * compare as numbers. */
 void kn_expand_argmax(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
     int rank = kn_x_rank(&x, 0), axis = kn_x_axis(&x, "axis", 0, rank);
-    bool greatest = strcmp(node->op->name, "argmax") == 0, last = kn_x_int(&x, "select_last", 0) != 0;
+    bool greatest = strcmp(node->op->name, "argmax") == 0,
+         last = kn_x_int(&x, "select_last", 0) != 0;
     set_kept(&x, rank, 1u << axis, kn_x_int(&x, "keepdims", 0) != 0);
     kn_x_set(&x, "e", "%s", kn_x_operand(&x, 0)->type == KN_BOOL ? "cast(u8, X[$i])" : "X[$i]");
     kn_x_set(&x, "j", "x%d", axis);
@@ -145,7 +148,8 @@ static void set_place(kn_x *x, int rank, unsigned axes)
     const char *place = NULL;
     for (int k = 0; k < rank; k++)
         if (axes >> k & 1)
-            place = place ? kn_format(x->a, "(%s) * d%d + x%d", place, k, k) : kn_format(x->a, "x%d", k);
+            place = place ? kn_format(x->a, "(%s) * d%d + x%d", place, k, k)
+                          : kn_format(x->a, "x%d", k);
     kn_x_set(x, "p", "%s", place ? place : "0");
 }
 

@@ -1,5 +1,6 @@
-/* Expansion of resize: axis by axis, each a small table of places and weights and then a weighted sum over the taps. Place and
-   weight formulas are those of ONNX's reference (op_resize.py), in f64. */
+/* Expansion of resize: axis by axis, each a small table of places and weights and then a weighted
+   sum over the taps. Place and weight formulas are those of ONNX's reference (op_resize.py), in
+   f64. */
 #include <math.h>
 
 #include "ir/expand_internal.h"
@@ -10,11 +11,13 @@ typedef struct {
     bool exclude, antialias;
 } resize;
 
-/* One axis: $k its number, $n and $m its sizes before and after, $s the scale, $f the first tap, $taps their number. */
+/* One axis: $k its number, $n and $m its sizes before and after, $s the scale, $f the first tap,
+ * $taps their number. */
 static void set_axis(kn_x *x, const resize *r, int k)
 {
     const kn_attr *scales = kn_node_attr(x->node, "scales");
-    const char *n = kn_x_dim_text(x, 0, k, kn_format(x->a, "d%d", k)), *m = kn_x_index(x, "sizes", k);
+    const char *n = kn_x_dim_text(x, 0, k, kn_format(x->a, "d%d", k)),
+               *m = kn_x_index(x, "sizes", k);
     int64_t from = kn_x_dim(x, 0, k), to;
     double scale = 0;
     if (scales && scales->kind == KN_A_FLOATS && k < scales->n)
@@ -24,7 +27,9 @@ static void set_axis(kn_x *x, const resize *r, int k)
     kn_x_set(x, "k", "%d", k);
     kn_x_set(x, "n", "%s", n);
     kn_x_set(x, "m", "%s", m);
-    kn_x_set(x, "s", "%s", scale > 0 ? kn_x_float(x, scale) : kn_format(x->a, "(cast(f64, %s) / cast(f64, %s))", m, n));
+    kn_x_set(x, "s", "%s",
+             scale > 0 ? kn_x_float(x, scale)
+                       : kn_format(x->a, "(cast(f64, %s) / cast(f64, %s))", m, n));
     bool cubic = strcmp(r->mode, "cubic") == 0;
     double first = cubic ? -1 : 0;
     if (r->antialias && !(scale > 0))
@@ -49,12 +54,17 @@ static void write_places(kn_x *x, const resize *r, int k)
         const char *name, *text;
     } table[] = {
         {"half_pixel", "(cast(f64, i) + 0.5) / $s - 0.5"},
-        {"half_pixel_symmetric", "cast(f64, $n) / 2 * (1 - cast(f64, $m) / ($s * cast(f64, $n))) + (cast(f64, i) + 0.5) / $s - 0.5"},
-        {"pytorch_half_pixel", "select($s * cast(f64, $n) == 1, -0.5, (cast(f64, i) + 0.5) / $s - 0.5)"},
-        {"align_corners", "select($s * cast(f64, $n) == 1, 0, cast(f64, i) * cast(f64, $n - 1) / ($s * cast(f64, $n) - 1))"},
+        {"half_pixel_symmetric", "cast(f64, $n) / 2 * (1 - cast(f64, $m) / ($s * cast(f64, $n))) + "
+                                 "(cast(f64, i) + 0.5) / $s - 0.5"},
+        {"pytorch_half_pixel",
+         "select($s * cast(f64, $n) == 1, -0.5, (cast(f64, i) + 0.5) / $s - 0.5)"},
+        {"align_corners", "select($s * cast(f64, $n) == 1, 0, cast(f64, i) * cast(f64, $n - 1) / "
+                          "($s * cast(f64, $n) - 1))"},
         {"asymmetric", "cast(f64, i) / $s"},
-        {"tf_crop_and_resize", "$r0 * cast(f64, $n - 1) + select($s * cast(f64, $n) == 1, ($r1 - $r0) * cast(f64, $n - 1) / 2, "
-                               "cast(f64, i) * ($r1 - $r0) * cast(f64, $n - 1) / ($s * cast(f64, $n) - 1))"},
+        {"tf_crop_and_resize",
+         "$r0 * cast(f64, $n - 1) + select($s * cast(f64, $n) == 1, ($r1 - $r0) * cast(f64, $n - "
+         "1) / 2, "
+         "cast(f64, i) * ($r1 - $r0) * cast(f64, $n - 1) / ($s * cast(f64, $n) - 1))"},
     };
     size_t t = 0, count = sizeof table / sizeof *table;
     while (t < count && strcmp(table[t].name, r->coordinates) != 0)
@@ -82,23 +92,30 @@ static const char *nearest(kn_x *x, const char *mode)
     return "ceil(P$k[i])";
 }
 
-/* The weight of a tap at distance v = |tap - place|: the triangle, or Keys' cubic of 1981 with parameter $c. */
+/* The weight of a tap at distance v = |tap - place|: the triangle, or Keys' cubic of 1981 with
+ * parameter $c. */
 static void write_weights(kn_x *x, const resize *r)
 {
     bool normal = r->exclude || r->antialias;
     kn_x_set(x, "c", "%s", kn_x_float(x, r->cubic));
-    kn_x_write(x, "V$k[i, r] = abs(cast(f64, r + ($f)) - (P$k[i] - floor(P$k[i]))) * $a where i in 0:$m, r in 0:$taps; "
+    kn_x_write(x, "V$k[i, r] = abs(cast(f64, r + ($f)) - (P$k[i] - floor(P$k[i]))) * $a where i in "
+                  "0:$m, r in 0:$taps; "
                   "A$k[i, r] = ");
     if (strcmp(r->mode, "linear") == 0)
         kn_x_write(x, "max(0, 1 - V$k[i, r]); ");
     else
-        kn_x_write(x, "select(V$k[i, r] <= 1, (($c + 2) * V$k[i, r] - ($c + 3)) * V$k[i, r] * V$k[i, r] + 1, "
-                      "select(V$k[i, r] < 2, (($c * V$k[i, r] - 5 * $c) * V$k[i, r] + 8 * $c) * V$k[i, r] - 4 * $c, 0)); ");
-    kn_x_write(x, r->exclude ? "E$k[i, r] = select(floor(P$k[i]) + cast(f64, r + ($f)) >= 0 && "
-                               "floor(P$k[i]) + cast(f64, r + ($f)) < cast(f64, $n), A$k[i, r], 0); "
-                             : "E$k[i, r] = A$k[i, r]; ");
-    kn_x_write(x, normal ? "Z$k[i] +=! E$k[i, r]; W$k[i, r] = E$k[i, r] / select(Z$k[i] == 0, 1, Z$k[i]); "
-                         : "W$k[i, r] = E$k[i, r]; ");
+        kn_x_write(
+            x,
+            "select(V$k[i, r] <= 1, (($c + 2) * V$k[i, r] - ($c + 3)) * V$k[i, r] * V$k[i, r] + 1, "
+            "select(V$k[i, r] < 2, (($c * V$k[i, r] - 5 * $c) * V$k[i, r] + 8 * $c) * V$k[i, r] - "
+            "4 * $c, 0)); ");
+    kn_x_write(x, r->exclude
+                      ? "E$k[i, r] = select(floor(P$k[i]) + cast(f64, r + ($f)) >= 0 && "
+                        "floor(P$k[i]) + cast(f64, r + ($f)) < cast(f64, $n), A$k[i, r], 0); "
+                      : "E$k[i, r] = A$k[i, r]; ");
+    kn_x_write(
+        x, normal ? "Z$k[i] +=! E$k[i, r]; W$k[i, r] = E$k[i, r] / select(Z$k[i] == 0, 1, Z$k[i]); "
+                  : "W$k[i, r] = E$k[i, r]; ");
 }
 
 /* Writes T$k, tensor `from` resized along axis k. */
@@ -118,18 +135,21 @@ static void write_axis(kn_x *x, const resize *r, const char *from, int k)
         kn_x_write(x, ", 0), cast(f64, $n - 1))); T$k[$i] = $from[$at]; ");
     } else {
         write_weights(x, r);
-        kn_x_write(x, "J$k[i, r] = cast(i64, min(max(floor(P$k[i]) + cast(f64, r + ($f)), 0), cast(f64, $n - 1)))"
+        kn_x_write(x, "J$k[i, r] = cast(i64, min(max(floor(P$k[i]) + cast(f64, r + ($f)), 0), "
+                      "cast(f64, $n - 1)))"
                       " where r in 0:$taps; "
                       "S$k[$i] +=! cast($t, $from[$at]) * cast($t, W$k[x$k, r]); ");
         bool crop = strcmp(r->coordinates, "tf_crop_and_resize") == 0;
-        kn_x_write(x, crop ? "T$k[$i] = select(P$k[x$k] < 0 || P$k[x$k] > cast(f64, $n - 1), $outside, S$k[$i]); "
+        kn_x_write(x, crop ? "T$k[$i] = select(P$k[x$k] < 0 || P$k[x$k] > cast(f64, $n - 1), "
+                             "$outside, S$k[$i]); "
                            : "T$k[$i] = S$k[$i]; ");
     }
 }
 
 static bool is_resized(kn_x *x, int k)
 {
-    const kn_attr *sizes = kn_node_attr(x->node, "sizes"), *scales = kn_node_attr(x->node, "scales");
+    const kn_attr *sizes = kn_node_attr(x->node, "sizes"),
+                  *scales = kn_node_attr(x->node, "scales");
     bool same = kn_expr_equal(sizes->indexes[k], x->node->inputs[0]->shape[k]);
     bool scaled = scales && scales->kind == KN_A_FLOATS && k < scales->n && scales->floats[k] != 1;
     return !same || scaled || roi_at(x, k, 0) != 0 || roi_at(x, kn_x_rank(x, 0) + k, 1) != 1;
@@ -137,11 +157,15 @@ static bool is_resized(kn_x *x, int k)
 
 static resize read_resize(kn_x *x)
 {
-    resize r = {.mode = kn_x_string(x, "mode", "nearest"), .coordinates = kn_x_string(x, "coordinates", "half_pixel"),
-                .nearest = kn_x_string(x, "nearest", "round_prefer_floor"), .cubic = kn_node_float(x->node, "cubic", -0.75),
+    resize r = {.mode = kn_x_string(x, "mode", "nearest"),
+                .coordinates = kn_x_string(x, "coordinates", "half_pixel"),
+                .nearest = kn_x_string(x, "nearest", "round_prefer_floor"),
+                .cubic = kn_node_float(x->node, "cubic", -0.75),
                 .extrapolation = kn_node_float(x->node, "extrapolation", 0),
-                .exclude = kn_x_int(x, "exclude_outside", 0) != 0, .antialias = kn_x_int(x, "antialias", 0) != 0};
-    bool known = strcmp(r.mode, "nearest") == 0 || strcmp(r.mode, "linear") == 0 || strcmp(r.mode, "cubic") == 0;
+                .exclude = kn_x_int(x, "exclude_outside", 0) != 0,
+                .antialias = kn_x_int(x, "antialias", 0) != 0};
+    bool known = strcmp(r.mode, "nearest") == 0 || strcmp(r.mode, "linear") == 0 ||
+                 strcmp(r.mode, "cubic") == 0;
     if (!known)
         kn_x_fail(x, "unknown mode `%s`, expected nearest, linear or cubic", r.mode);
     if (kn_x_count(x, "sizes") != kn_x_rank(x, 0))

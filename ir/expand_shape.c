@@ -1,5 +1,6 @@
-/* Expansions of operators that move, cut, join and repeat. Names: $d dimensions of the operand, $i indices of the result or
-   the operand, $s subscripts of the operand, $o dimensions of the result. */
+/* Expansions of operators that move, cut, join and repeat. Names: $d dimensions of the operand, $i
+   indices of the result or the operand, $s subscripts of the operand, $o dimensions of the result.
+ */
 #include "ir/expand_internal.h"
 
 static kn_subs operand_dims(kn_x *x, int k)
@@ -23,7 +24,8 @@ static const char *linear(kn_x *x, const kn_subs *at, const kn_subs *dims)
 {
     const char *text = at->n ? NULL : "0";
     for (int k = 0; k < at->n; k++)
-        text = text ? kn_format(x->a, "%s * %s + %s", strchr(text, '+') ? kn_format(x->a, "(%s)", text) : text,
+        text = text ? kn_format(x->a, "%s * %s + %s",
+                                strchr(text, '+') ? kn_format(x->a, "(%s)", text) : text,
                                 dims->at[k], at->at[k])
                     : at->at[k];
     return text;
@@ -59,8 +61,10 @@ static bool is_empty(const reshape_side *s)
     return false;
 }
 
-/* The shortest runs p[0..pn), q[0..qn) of both sides from their cursors on whose products agree; the rest when none do. */
-static void agreeing(kn_x *x, const reshape_side *p, const reshape_side *q, int pn, int qn, int *pend, int *qend)
+/* The shortest runs p[0..pn), q[0..qn) of both sides from their cursors on whose products agree;
+ * the rest when none do. */
+static void agreeing(kn_x *x, const reshape_side *p, const reshape_side *q, int pn, int qn,
+                     int *pend, int *qend)
 {
     for (int len = 2; len <= p->rank - pn + q->rank - qn; len++)
         for (int a = 1; a < len; a++) {
@@ -79,8 +83,10 @@ static void agreeing(kn_x *x, const reshape_side *p, const reshape_side *q, int 
     *qend = q->rank;
 }
 
-/* Dimensions from..to of a side that are not 1, and indices named after `stem` for them; "0" stands for the others in `all`. */
-static kn_subs live_dims(kn_x *x, const reshape_side *s, int from, int to, const char *stem, kn_subs *index, kn_subs *all)
+/* Dimensions from..to of a side that are not 1, and indices named after `stem` for them; "0" stands
+ * for the others in `all`. */
+static kn_subs live_dims(kn_x *x, const reshape_side *s, int from, int to, const char *stem,
+                         kn_subs *index, kn_subs *all)
 {
     kn_subs dims = {0};
     for (int k = from; k < to; k++) {
@@ -105,19 +111,22 @@ static bool divisible(const kn_subs *dims)
 }
 
 /* Appends the subscripts of one side, found by splitting an address of the other. */
-static void push_split(kn_x *x, reshape_side *s, int from, int to, const char *address, const kn_subs *dims)
+static void push_split(kn_x *x, reshape_side *s, int from, int to, const char *address,
+                       const kn_subs *dims)
 {
     kn_subs split = split_linear(x, address, dims);
     for (int k = from, j = 0; k < to; k++)
         kn_x_push(x, &s->subs, kn_index_is(s->shape[k], 1) ? "0" : split.at[j++]);
 }
 
-/* One run of dimensions that holds the same elements on both sides: the indices are those of the side that need not be
-   divided by a symbol. False when both would have to be. */
-static bool reshape_run(kn_x *x, reshape_side *p, reshape_side *q, int pn, int pend, int qn, int qend)
+/* One run of dimensions that holds the same elements on both sides: the indices are those of the
+   side that need not be divided by a symbol. False when both would have to be. */
+static bool reshape_run(kn_x *x, reshape_side *p, reshape_side *q, int pn, int pend, int qn,
+                        int qend)
 {
     kn_subs i = {0}, j = {0}, qs = {0}, ps = {0};
-    kn_subs qdims = live_dims(x, q, qn, qend, "x", &i, &qs), pdims = live_dims(x, p, pn, pend, "j", &j, &ps);
+    kn_subs qdims = live_dims(x, q, qn, qend, "x", &i, &qs),
+            pdims = live_dims(x, p, pn, pend, "j", &j, &ps);
     if (divisible(&pdims)) {
         kn_x_append(x, &q->subs, &qs);
         push_split(x, p, pn, pend, linear(x, &i, &qdims), &pdims);
@@ -150,7 +159,8 @@ static reshape_side result_side(kn_x *x)
     return q;
 }
 
-/* By way of a flat tensor, whose size its first statement says: for symbolic shapes that have no dimensions in common. */
+/* By way of a flat tensor, whose size its first statement says: for symbolic shapes that have no
+ * dimensions in common. */
 static void write_flat(kn_x *x, const reshape_side *p, const reshape_side *q)
 {
     kn_subs i = indices(x, q->rank), j = kn_x_subs(x, "j", p->rank);
@@ -164,10 +174,11 @@ static void write_flat(kn_x *x, const reshape_side *p, const reshape_side *q)
     kn_x_write(x, "T[t] = cast(typeof(X), 0) where t in 0:$all; T[$from] = X[$j]; Y[$i] = T[$to]");
 }
 
-/* Row-major order is kept, so both sides are cut into the shortest runs of dimensions whose products agree; each is split or
-   merged by itself: (s, 12, 64) -> (s, 768) is Y[i, j] = X[i, j / 64, j % 64]. Subscripts never divide by a symbol: a merge
-   of symbolic dimensions runs over the operand, Y[i * s + j, k] = X[i, j, k]. What is copied is the same either way:
-   the bytes of a reshape are those of its operand, and the lowering may rename them instead. */
+/* Row-major order is kept, so both sides are cut into the shortest runs of dimensions whose
+   products agree; each is split or merged by itself: (s, 12, 64) -> (s, 768) is Y[i, j] = X[i, j /
+   64, j % 64]. Subscripts never divide by a symbol: a merge of symbolic dimensions runs over the
+   operand, Y[i * s + j, k] = X[i, j, k]. What is copied is the same either way: the bytes of a
+   reshape are those of its operand, and the lowering may rename them instead. */
 void kn_expand_reshape(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -228,7 +239,8 @@ void kn_expand_slice(kn_str *out, const kn_graph *g, const kn_node *node)
         if (axis < 0 || axis >= o.n)
             kn_x_fail(&x, "axis %lld is outside rank %d", (long long)axis, o.n);
         o.at[axis] = kn_x_index(&x, "sizes", k);
-        s.at[axis] = kn_format(x.a, "%s + (%lld) * %s", kn_x_index(&x, "starts", k), (long long)step, i.at[axis]);
+        s.at[axis] = kn_format(x.a, "%s + (%lld) * %s", kn_x_index(&x, "starts", k),
+                               (long long)step, i.at[axis]);
         kn_putf(&ranges, "%s%s in 0:%s", k ? ", " : " where ", i.at[axis], o.at[axis]);
     }
     kn_x_let(&x, "o", &o);
@@ -264,7 +276,8 @@ void kn_expand_split(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_putf(x.out, "%s: %s", kn_str_get(&results), kn_str_get(&body));
 }
 
-/* Every operand is copied to its place. Dimensions along the axis are n0, n1, ...; the others must agree. */
+/* Every operand is copied to its place. Dimensions along the axis are n0, n1, ...; the others must
+ * agree. */
 void kn_expand_concat(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -308,7 +321,9 @@ static void set_padding(kn_x *x)
         const char *before = kn_x_index(x, "before", k), *after = kn_x_index(x, "after", k);
         bool none = strcmp(before, "0") == 0;
         s.at[k] = none ? s.at[k] : kn_format(x->a, "%s - %s", s.at[k], before);
-        o.at[k] = none && strcmp(after, "0") == 0 ? o.at[k] : kn_format(x->a, "%s + %s + %s", o.at[k], before, after);
+        o.at[k] = none && strcmp(after, "0") == 0
+                      ? o.at[k]
+                      : kn_format(x->a, "%s + %s + %s", o.at[k], before, after);
     }
     kn_x_let(x, "o", &o);
     kn_x_let(x, "s", &s);
@@ -322,7 +337,8 @@ void kn_expand_pad(kn_str *out, const kn_graph *g, const kn_node *node)
         kn_x_single(&x, "v", 1);
         kn_x_write(&x, "(X[$d], V[$v_d], $attrs) -> Y: typeof(X)[$o]: Y[$i] = X[$s] else V[$v_i]");
     } else
-        kn_x_write(&x, "(X[$d], $attrs) -> Y: typeof(X)[$o]: Y[$i] = X[$s] else cast(typeof(X), 0)");
+        kn_x_write(&x,
+                   "(X[$d], $attrs) -> Y: typeof(X)[$o]: Y[$i] = X[$s] else cast(typeof(X), 0)");
 }
 
 /* Where a subscript p of 0..n-1 falls back to, for a p outside; all of type i64. */
@@ -360,7 +376,8 @@ void kn_expand_pad_around(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_write(&x, "Y[$i] = X[$s]");
 }
 
-/* The operand's dimensions of 1 are repeated; the result's dimensions that are 1 or missing are the operand's. */
+/* The operand's dimensions of 1 are repeated; the result's dimensions that are 1 or missing are the
+ * operand's. */
 void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -381,7 +398,8 @@ void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_write(&x, "(X[$d], $attrs) -> Y: typeof(X)[$o]: Y[$i] = X[$s]");
 }
 
-/* Place i of a dimension repeats element i % n; where n is a symbol, the copies are counted by q instead. */
+/* Place i of a dimension repeats element i % n; where n is a symbol, the copies are counted by q
+ * instead. */
 void kn_expand_tile(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -420,9 +438,13 @@ void kn_expand_depth_to_space(kn_str *out, const kn_graph *g, const kn_node *nod
         kn_x_fail(&x, "%lld channels do not split into blocks of %lld", (long long)c, (long long)b);
     kn_x_set(&x, "b", "%lld", (long long)b);
     kn_x_set(&x, "c", "%lld", (long long)(c / (b * b)));
-    kn_x_set(&x, "s", columns ? "c * %lld + h %% %lld * %lld + w %% %lld" : "(h %% %lld * %lld + w %% %lld) * %lld + c",
-             (long long)(columns ? b * b : b), (long long)b, (long long)b, (long long)(columns ? b : c / (b * b)));
-    kn_x_write(&x, "(X[N, C, H, W]) -> Y: typeof(X)[N, $c, H * $b, W * $b]: Y[n, c, h, w] = X[n, $s, h / $b, w / $b]");
+    kn_x_set(&x, "s",
+             columns ? "c * %lld + h %% %lld * %lld + w %% %lld"
+                     : "(h %% %lld * %lld + w %% %lld) * %lld + c",
+             (long long)(columns ? b * b : b), (long long)b, (long long)b,
+             (long long)(columns ? b : c / (b * b)));
+    kn_x_write(&x, "(X[N, C, H, W]) -> Y: typeof(X)[N, $c, H * $b, W * $b]: Y[n, c, h, w] = X[n, "
+                   "$s, h / $b, w / $b]");
 }
 
 void kn_expand_space_to_depth(kn_str *out, const kn_graph *g, const kn_node *node)

@@ -1,9 +1,10 @@
-/* Expansions of unique: which slices along an axis are the first of their value, and where they go. All pairs are compared,
-   so that it is index notation: Q equal, L less (by the first element that differs), F first, R the place of each slice's
-   value among the distinct ones. */
+/* Expansions of unique: which slices along an axis are the first of their value, and where they go.
+   All pairs are compared, so that it is index notation: Q equal, L less (by the first element that
+   differs), F first, R the place of each slice's value among the distinct ones. */
 #include "ir/expand_internal.h"
 
-/* $a: the axis as dimension; $i, $j: subscripts of slices i and j; $e the elements' indices; $p their row-major place. */
+/* $a: the axis as dimension; $i, $j: subscripts of slices i and j; $e the elements' indices; $p
+ * their row-major place. */
 static void set_slices(kn_x *x)
 {
     int rank = kn_x_rank(x, 0), axis = kn_x_axis(x, "axis", 0, rank);
@@ -57,7 +58,7 @@ void kn_expand_unique(kn_str *out, const kn_graph *g, const kn_node *node)
                        "R[i] +=! select(L[j, i] == 1, F[j], 0); "
                        "V[i] = R[i]");
     else
-        kn_x_write(&x, "; R[i] +=! select(j < i, F[j], 0); "
+        kn_x_write(&x, "; R[i] +=! select(j < i, F[j], 0) where i in 0:$a; "
                        "V[i] +=! select(Q[i, j] == 1, F[j] * R[j], 0)");
     kn_x_write(&x, "; Y[$q] = X[$i] where F[i] == 1; "
                    "I[R[i]] = cast(i64, i) where F[i] == 1; "

@@ -255,8 +255,8 @@ static void copy_outputs(runner *r, const kn_memory *outputs)
         disown(r, r->g->outputs[i]);
 }
 
-void kn_graph_interpret(kn_ctx *ctx, const kn_graph *g, int64_t *sizes,
-                        const kn_memory *inputs, const kn_memory *outputs)
+void kn_graph_interpret(kn_ctx *ctx, const kn_graph *g, int64_t *sizes, const kn_memory *inputs,
+                        const kn_memory *outputs)
 {
     kn_arena *a = kn_arena_create(ctx);
     runner r = {.ctx = ctx, .g = g, .a = a, .compiled = kn_map_make(a)};
@@ -276,6 +276,7 @@ void kn_graph_interpret(kn_ctx *ctx, const kn_graph *g, int64_t *sizes,
         free_after(&r, g->nodes[i], i);
     }
     copy_outputs(&r, outputs);
-    memcpy(sizes, r.sizes, (size_t)g->nsizes * sizeof *sizes);
+    for (int i = 0; i < g->nsizes; i++)
+        sizes[i] = r.sizes[i];
     kn_arena_destroy(a);
 }

@@ -249,7 +249,7 @@ static void read_symbols(kn_elf *e)
 
 /* ---- Imports ---- */
 
-#define LIBM(name, nargs) {#name, (kn_native_fn)name}, {#name "f", (kn_native_fn)name##f},
+#define LIBM(name, nargs) {#name, (kn_native_fn)(name)}, {#name "f", (kn_native_fn)(name##f)},
 static const kn_import library[] = {
 #include "support/libm.def"
     {"memcpy", (kn_native_fn)memcpy},

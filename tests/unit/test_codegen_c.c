@@ -3,23 +3,24 @@
 
 /* ---- Programs ---- */
 
-static const char matmul[] =
-    "module @matmul for host {\n"
-    "  func @k0(s: index, in A: f32[s, 48] @ddr, in B: f32[48, 64] @ddr, out C: f32[s, 64] @ddr) {\n"
-    "    for i in 0:s parallel {\n"
-    "      for j in 0:64 vector {\n"
-    "        alloc t: f32[] @local\n"
-    "        t[] = 0.0\n"
-    "        for r in 0:48 { t[] += A[i, r] * B[r, j] }\n"
-    "        C[i, j] = t[]\n"
-    "      }\n"
-    "    }\n"
-    "  }\n"
-    "  func @main(s: index in 1:100, in x: f32[s, 48] @ddr, const w: f32[48, 64] @ddr, out y: f32[s, 64] @ddr) "
-    "workspace 0 {\n"
-    "    call k0(s, x, w, y)\n"
-    "  }\n"
-    "}\n";
+static const char matmul[] = "module @matmul for host {\n"
+                             "  func @k0(s: index, in A: f32[s, 48] @ddr, in B: f32[48, 64] @ddr, "
+                             "out C: f32[s, 64] @ddr) {\n"
+                             "    for i in 0:s parallel {\n"
+                             "      for j in 0:64 vector {\n"
+                             "        alloc t: f32[] @local\n"
+                             "        t[] = 0.0\n"
+                             "        for r in 0:48 { t[] += A[i, r] * B[r, j] }\n"
+                             "        C[i, j] = t[]\n"
+                             "      }\n"
+                             "    }\n"
+                             "  }\n"
+                             "  func @main(s: index in 1:100, in x: f32[s, 48] @ddr, const w: "
+                             "f32[48, 64] @ddr, out y: f32[s, 64] @ddr) "
+                             "workspace 0 {\n"
+                             "    call k0(s, x, w, y)\n"
+                             "  }\n"
+                             "}\n";
 
 static void a_matmul_reads_well(void **state)
 {
@@ -42,28 +43,30 @@ static void a_matmul_reads_well(void **state)
 
 static void a_softmax(void **state)
 {
-    program p = build(state,
-        "module @softmax {\n"
-        "  func @rows(m: index, n: index, in X: f32[m, n] @ddr, out Y: f32[m, n] @ddr, in dead: i8[m] @ddr) {\n"
-        "    for i in 0:m {\n"
-        "      alloc top: f32[] @local\n"
-        "      top[] = -inf\n"
-        "      for j in 0:n { top[] max= X[i, j] }\n"
-        "      alloc sum: f32[] @local\n"
-        "      alloc unused: f32[3] @local\n"
-        "      alloc written: f32[] @local\n"
-        "      let nowhere: index = i * 4\n"
-        "      let nowhere2: index = nowhere + 1\n"
-        "      sum[] = 0.0\n"
-        "      written[] = 1.0\n"
-        "      for j in 0:n { Y[i, j] = exp(X[i, j] - top[])  sum[] += Y[i, j] }\n"
-        "      for j in 0:n { Y[i, j] = Y[i, j] / sum[] }\n"
-        "    }\n"
-        "  }\n"
-        "  func @main(m: index in 0:64, n: index in 1:64, in x: f32[m, n] @ddr, in d: i8[m] @ddr, out y: f32[m, n] @ddr) {\n"
-        "    call rows(m, n, x, y, d)\n"
-        "  }\n"
-        "}\n");
+    program p =
+        build(state, "module @softmax {\n"
+                     "  func @rows(m: index, n: index, in X: f32[m, n] @ddr, out Y: f32[m, n] "
+                     "@ddr, in dead: i8[m] @ddr) {\n"
+                     "    for i in 0:m {\n"
+                     "      alloc top: f32[] @local\n"
+                     "      top[] = -inf\n"
+                     "      for j in 0:n { top[] max= X[i, j] }\n"
+                     "      alloc sum: f32[] @local\n"
+                     "      alloc unused: f32[3] @local\n"
+                     "      alloc written: f32[] @local\n"
+                     "      let nowhere: index = i * 4\n"
+                     "      let nowhere2: index = nowhere + 1\n"
+                     "      sum[] = 0.0\n"
+                     "      written[] = 1.0\n"
+                     "      for j in 0:n { Y[i, j] = exp(X[i, j] - top[])  sum[] += Y[i, j] }\n"
+                     "      for j in 0:n { Y[i, j] = Y[i, j] / sum[] }\n"
+                     "    }\n"
+                     "  }\n"
+                     "  func @main(m: index in 0:64, n: index in 1:64, in x: f32[m, n] @ddr, in d: "
+                     "i8[m] @ddr, out y: f32[m, n] @ddr) {\n"
+                     "    call rows(m, n, x, y, d)\n"
+                     "  }\n"
+                     "}\n");
     lacks_text(&p, "nowhere");
     check(&p, fill_plain, (int64_t[]){7, 33});
     check(&p, fill_plain, (int64_t[]){0, 1});
@@ -71,12 +74,15 @@ static void a_softmax(void **state)
     unload(&p);
 }
 
-/* Index arithmetic: floor division by what may be zero or negative, and the plain forms where ranges are known. */
+/* Index arithmetic: floor division by what may be zero or negative, and the plain forms where
+ * ranges are known. */
 static void index_arithmetic(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @indices {\n"
-        "  func @main(n: index in 1:1000, in a: i32[n] @ddr, in b: i32[n] @ddr, out q: i64[n, 8] @ddr, out p: i64[n] @ddr) {\n"
+        "  func @main(n: index in 1:1000, in a: i32[n] @ddr, in b: i32[n] @ddr, out q: i64[n, 8] "
+        "@ddr, out p: i64[n] @ddr) {\n"
         "    for i in 0:n {\n"
         "      let x: index = cast(index, a[i])\n"
         "      let y: index = cast(index, b[i])\n"
@@ -99,9 +105,11 @@ static void index_arithmetic(void **state)
 
 static void a_gather_that_is_checked(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @gather {\n"
-        "  func @main(n: index in 1:16, in a: i64[n] @ddr, const T: f32[12, 3] @ddr, out Y: f32[n, 3] @ddr) {\n"
+        "  func @main(n: index in 1:16, in a: i64[n] @ddr, const T: f32[12, 3] @ddr, out Y: f32[n, "
+        "3] @ddr) {\n"
         "    for i in 0:n {\n"
         "      check 0 <= a[i] && a[i] < 12 \"row \\\"I\\\" of \?\?/T is out of range: 100%\"\n"
         "      let k: index = cast(index, a[i])\n"
@@ -116,15 +124,18 @@ static void a_gather_that_is_checked(void **state)
 
 static void views_locals_and_parts(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @views {\n"
         "  func @twice(n: index in 1:64, inout X: f32[n] @ddr) { for i in 0:n { X[i] *= 2.0 } }\n"
         "  func @sum(n: index, in A: f32[n] @ddr, in B: f32[n] @ddr, out S: f32[] @local) {\n"
         "    S[] = 0.0\n"
         "    for i in 0:n { S[] += A[i] * B[i] }\n"
         "  }\n"
-        "  func @fill(out L: i32[2, 5] @local) { for i in 0:10 { L[i / 5, i % 5] = cast(i32, i) } }\n"
-        "  func @main(s: index in 1:20, in x: f32[s, 6] @ddr, inout z: f32[s, 6] @ddr, out y: f32[6, s] @ddr, out r: f32[s] @ddr, out v: i32[10] @ddr)\n"
+        "  func @fill(out L: i32[2, 5] @local) { for i in 0:10 { L[i / 5, i % 5] = cast(i32, i) } "
+        "}\n"
+        "  func @main(s: index in 1:20, in x: f32[s, 6] @ddr, inout z: f32[s, 6] @ddr, out y: "
+        "f32[6, s] @ddr, out r: f32[s] @ddr, out v: i32[10] @ddr)\n"
         "      workspace 48 * s + 128 {\n"
         "    alloc tmp: f32[s, 6] @ddr at 0\n"
         "    alloc other: f32[6, s] @ddr at (24 * s + 63) / 64 * 64\n"
@@ -133,7 +144,8 @@ static void views_locals_and_parts(void **state)
         "    view xs: f32[2, 3, s] = x\n"
         "    for i in 0:6 * s { flat[i] = xs[i / s / 3, i / s % 3, i % s] }\n"
         "    call twice(3 * s, tail)\n"
-        "    for i in 0:s { for j in 0:6 step 2 { other[j, i] = tmp[i, j]  other[j + 1, i] = -tmp[i, j + 1] } }\n"
+        "    for i in 0:s { for j in 0:6 step 2 { other[j, i] = tmp[i, j]  other[j + 1, i] = "
+        "-tmp[i, j + 1] } }\n"
         "    for i in 0:s {\n"
         "      alloc t: f32[] @local\n"
         "      call sum(6, &x[i, 0], &tmp[i, 0], t)\n"
@@ -142,7 +154,8 @@ static void views_locals_and_parts(void **state)
         "    }\n"
         "    for j in 0:6 { for i in 0:s { y[j, i] = other[j, i] } }\n"
         "    call twice(6, &z[s - 1, 0])\n"
-        "    if s > 3 { call twice(2 * s, &z[1, 0]) } else if s == 3 { z[0, 0] = 3.0 } else { z[0, 1] = -inf }\n"
+        "    if s > 3 { call twice(2 * s, &z[1, 0]) } else if s == 3 { z[0, 0] = 3.0 } else { z[0, "
+        "1] = -inf }\n"
         "    alloc local: i32[2, 5] @local\n"
         "    call fill(local)\n"
         "    for i in 0:10 { v[i] = local[i % 2, i / 2] }\n"
@@ -156,11 +169,14 @@ static void views_locals_and_parts(void **state)
 /* What is passed twice, or updates in place, is not restrict. */
 static void aliasing_is_seen(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @alias {\n"
-        "  func @add(in A: f32[8] @ddr, in B: f32[8] @ddr, inout C: f32[8] @ddr) { for i in 0:8 { C[i] += A[i] * B[7 - i] } }\n"
+        "  func @add(in A: f32[8] @ddr, in B: f32[8] @ddr, inout C: f32[8] @ddr) { for i in 0:8 { "
+        "C[i] += A[i] * B[7 - i] } }\n"
         "  func @shift(in A: f32[8] @ddr, out C: f32[8] @ddr) { for i in 0:8 { C[i] = A[i] } }\n"
-        "  func @main(in x: f32[8] @ddr, in past: f32[16] @ddr, out present: f32[16] @ddr aliases past) {\n"
+        "  func @main(in x: f32[8] @ddr, in past: f32[16] @ddr, out present: f32[16] @ddr aliases "
+        "past) {\n"
         "    call add(x, x, present)\n"
         "    call shift(past, &present[8])\n"
         "  }\n"
@@ -174,27 +190,28 @@ static void aliasing_is_seen(void **state)
 
 static void nibbles(void **state)
 {
-    program p = build(state,
-        "module @nibbles {\n"
-        "  func @dot(in A: i4[32] @ddr, in B: u4[32] @ddr, out S: i32[] @ddr) {\n"
-        "    S[] = 0:i32\n"
-        "    for i in 0:32 { S[] += cast(i32, A[i]) * cast(i32, B[i]) }\n"
-        "  }\n"
-        "  func @main(n: index in 1:9, in a: i4[n, 32] @ddr, const b: u4[9, 32] @ddr, out s: i32[n] @ddr, out y: i4[n, 7] @ddr, inout z: u4[n] @ddr) {\n"
-        "    view odd: i4[31] = a at 1\n"
-        "    view odder: i4[5] = odd at 2\n"
-        "    alloc t: i4[] @local\n"
-        "    alloc l: u4[5] @local\n"
-        "    for i in 0:n { call dot(&a[i, 0], &b[i, 0], &s[i]) }\n"
-        "    for i in 0:n { for j in 0:7 {\n"
-        "      t[] = odd[j + i] - odder[j % 5]\n"
-        "      t[] max= -7:i4\n"
-        "      y[i, j] = t[]\n"
-        "    } }\n"
-        "    for i in 0:5 { l[i] = cast(u4, i) }\n"
-        "    for i in 0:n { z[i] += l[i % 5] }\n"
-        "  }\n"
-        "}\n");
+    program p =
+        build(state, "module @nibbles {\n"
+                     "  func @dot(in A: i4[32] @ddr, in B: u4[32] @ddr, out S: i32[] @ddr) {\n"
+                     "    S[] = 0:i32\n"
+                     "    for i in 0:32 { S[] += cast(i32, A[i]) * cast(i32, B[i]) }\n"
+                     "  }\n"
+                     "  func @main(n: index in 1:9, in a: i4[n, 32] @ddr, const b: u4[9, 32] @ddr, "
+                     "out s: i32[n] @ddr, out y: i4[n, 7] @ddr, inout z: u4[n] @ddr) {\n"
+                     "    view odd: i4[31] = a at 1\n"
+                     "    view odder: i4[5] = odd at 2\n"
+                     "    alloc t: i4[] @local\n"
+                     "    alloc l: u4[5] @local\n"
+                     "    for i in 0:n { call dot(&a[i, 0], &b[i, 0], &s[i]) }\n"
+                     "    for i in 0:n { for j in 0:7 {\n"
+                     "      t[] = odd[j + i] - odder[j % 5]\n"
+                     "      t[] max= -7:i4\n"
+                     "      y[i, j] = t[]\n"
+                     "    } }\n"
+                     "    for i in 0:5 { l[i] = cast(u4, i) }\n"
+                     "    for i in 0:n { z[i] += l[i % 5] }\n"
+                     "  }\n"
+                     "}\n");
     check(&p, fill_plain, (int64_t[]){1});
     check(&p, fill_edges, (int64_t[]){9});
     unload(&p);
@@ -202,14 +219,19 @@ static void nibbles(void **state)
 
 static void strange_names_and_literals(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @names {\n"
-        "  func @run(in y1: f32[4] @ddr, out log: f64[4] @ddr) { for I in 0:4 { log[I] = cast(f64, y1[I]) } }\n"
+        "  func @run(in y1: f32[4] @ddr, out log: f64[4] @ddr) { for I in 0:4 { log[I] = cast(f64, "
+        "y1[I]) } }\n"
         "  func @io_npu(npu: index, scale: f32, flag: bool, k: u8, inout int: f32[npu] @ddr) {\n"
-        "    for i in 0:npu { for i_end in 0:i % 3 + cast(index, k) { int[i] += select(flag, scale, 0.5) } }\n"
+        "    for i in 0:npu { for i_end in 0:i % 3 + cast(index, k) { int[i] += select(flag, "
+        "scale, 0.5) } }\n"
         "  }\n"
-        "  func @main(count: index in 1:4, in weights: f32[4] @ddr, const linux: f32[4] @ddr, out io: f64[4] @ddr,\n"
-        "             inout workspace: f32[4] @ddr, out u.v: bool[6] @ddr, out x_1: f32[12] @ddr, out h: f16[6] @ddr, out w: u64[4] @ddr) {\n"
+        "  func @main(count: index in 1:4, in weights: f32[4] @ddr, const linux: f32[4] @ddr, out "
+        "io: f64[4] @ddr,\n"
+        "             inout workspace: f32[4] @ddr, out u.v: bool[6] @ddr, out x_1: f32[12] @ddr, "
+        "out h: f16[6] @ddr, out w: u64[4] @ddr) {\n"
         "    call run(weights, io)\n"
         "    let t_run: f32 = linux[0] * -1.5\n"
         "    call io_npu(4, t_run, linux[1] < 0.0, 3:u8, workspace)\n"
@@ -219,10 +241,14 @@ static void strange_names_and_literals(void **state)
         "    u.v[3] = (linux[0] < 1.0) == (linux[1] <= 1.0)\n"
         "    u.v[4] = 3:u8 < 2:u8 || linux[2] != linux[2]\n"
         "    u.v[5] = !(u.v[3] ^ u.v[0])\n"
-        "    x_1[0] = inf  x_1[1] = -inf  x_1[2] = nan  x_1[3] = 0.1  x_1[4] = -0.0  x_1[5] = 1e-45\n"
-        "    x_1[6] = 3.4028235e38  x_1[7] = exp(1.5) - -1.0  x_1[8] = -(-linux[0])  x_1[9] = linux[0] - (linux[1] - linux[2])\n"
-        "    x_1[10] = linux[0] / (linux[1] * linux[2]) / linux[3]  x_1[11] = cast(f32, 16777217:i64)\n"
-        "    h[0] = 1.5:f16  h[1] = cast(f16, linux[0]) * 0.1:f16  h[2] = inf:f16  h[3] = -0.0:f16  h[4] = cast(f16, true)\n"
+        "    x_1[0] = inf  x_1[1] = -inf  x_1[2] = nan  x_1[3] = 0.1  x_1[4] = -0.0  x_1[5] = "
+        "1e-45\n"
+        "    x_1[6] = 3.4028235e38  x_1[7] = exp(1.5) - -1.0  x_1[8] = -(-linux[0])  x_1[9] = "
+        "linux[0] - (linux[1] - linux[2])\n"
+        "    x_1[10] = linux[0] / (linux[1] * linux[2]) / linux[3]  x_1[11] = cast(f32, "
+        "16777217:i64)\n"
+        "    h[0] = 1.5:f16  h[1] = cast(f16, linux[0]) * 0.1:f16  h[2] = inf:f16  h[3] = -0.0:f16 "
+        " h[4] = cast(f16, true)\n"
         "    h[5] = max(cast(f16, linux[1]), 6e-8:f16)\n"
         "    w[0] = 18446744073709551615:u64  w[1] = cast(u64, linux[0]) - 1:u64\n"
         "    w[2] = select(linux[0] < 0.0, 9223372036854775808:u64, 1:u64)  w[3] = 0:u64\n"
@@ -237,16 +263,18 @@ static void strange_names_and_literals(void **state)
 /* A side that is not taken is not evaluated: here it would read outside. */
 static void lazy_sides(void **state)
 {
-    program p = build(state,
-        "module @lazy {\n"
-        "  func @main(n: index in 1:50, in x: f32[n] @ddr, in I: i32[n] @ddr, out y: f32[n] @ddr) {\n"
-        "    for i in 0:n {\n"
-        "      y[i] = select(i >= 3 && x[i - 3] > 0.0, x[i - 3] + 1.0, select(I[i] >= 0:i32 && I[i] < 9:i32, 0.25, -1.0))\n"
-        "      if i + 2 >= n || x[i + 2] < 0.5 { y[i] min= 0.125 }\n"
-        "    }\n"
-        "    for j in 0:cast(index, max(I[0], 1:i32)) step 5 { y[j % n] += 1.0 }\n"
-        "  }\n"
-        "}\n");
+    program p =
+        build(state, "module @lazy {\n"
+                     "  func @main(n: index in 1:50, in x: f32[n] @ddr, in I: i32[n] @ddr, out y: "
+                     "f32[n] @ddr) {\n"
+                     "    for i in 0:n {\n"
+                     "      y[i] = select(i >= 3 && x[i - 3] > 0.0, x[i - 3] + 1.0, select(I[i] >= "
+                     "0:i32 && I[i] < 9:i32, 0.25, -1.0))\n"
+                     "      if i + 2 >= n || x[i + 2] < 0.5 { y[i] min= 0.125 }\n"
+                     "    }\n"
+                     "    for j in 0:cast(index, max(I[0], 1:i32)) step 5 { y[j % n] += 1.0 }\n"
+                     "  }\n"
+                     "}\n");
     check(&p, fill_plain, (int64_t[]){1});
     check(&p, fill_plain, (int64_t[]){50});
     unload(&p);
@@ -255,11 +283,13 @@ static void lazy_sides(void **state)
 /* Bounds that a function demands are checked where the calls do not show that they are kept. */
 static void bounds_of_a_callee(void **state)
 {
-    program p = build(state,
+    program p = build(
+        state,
         "module @bounds {\n"
         "  func @part(k: index in 0:4, inout y: f32[8] @ddr) { for i in 0:k { y[i] += 1.0 } }\n"
         "  func @whole(k: index in 0:8, inout y: f32[8] @ddr) { for i in 0:k { y[i] += 1.0 } }\n"
-        "  func @main(n: index in 1:8, inout y: f32[8] @ddr) { call part(n, y)  call whole(n, y) }\n"
+        "  func @main(n: index in 1:8, inout y: f32[8] @ddr) { call part(n, y)  call whole(n, y) "
+        "}\n"
         "}\n");
     lacks_text(&p, "whole: k");
     check(&p, fill_plain, (int64_t[]){4});
@@ -270,25 +300,30 @@ static void bounds_of_a_callee(void **state)
 /* A library's function is printed like the module's own: an instruction runs as its semantics. */
 static void instructions_are_their_semantics(void **state)
 {
-    static const char library[] = "module @target { func @mma(in A: f32[4] @ddr, inout C: f32[] @ddr) { for i in 0:4 { C[] += A[i] } } }";
-    static const char text[] = "module @m { func @main(in a: f32[4] @ddr, inout c: f32[] @ddr) { call mma(a, c) } }";
+    static const char library[] = "module @target { func @mma(in A: f32[4] @ddr, inout C: f32[] "
+                                  "@ddr) { for i in 0:4 { C[] += A[i] } } }";
+    static const char text[] =
+        "module @m { func @main(in a: f32[4] @ddr, inout c: f32[] @ddr) { call mma(a, c) } }";
     fixture *f = *state;
     kn_module *m = kn_module_parse(f->arena, "m.kir", text, strlen(text));
     m->library = kn_module_parse(f->arena, "l.kir", library, strlen(library));
     kn_str code = kn_str_make(f->arena), header = kn_str_make(f->arena);
     kn_c_options options = {.prefix = "model"};
     kn_c_module(f->arena, m, &options, &code, &header);
-    assert_non_null(strstr(kn_str_get(&code), "static npu_status model_mma(npu_context *npu, const float *restrict A"));
+    assert_non_null(
+        strstr(kn_str_get(&code),
+               "static npu_status model_mma(npu_context *npu, const float *restrict A"));
 }
 
 static void weights_are_laid_out(void **state)
 {
-    program p = build(state,
-        "module @weights {\n"
-        "  func @main(const a: f32[3] @ddr, const b: u8[5] @ddr, const c: i4[3] @ddr, out y: f32[3] @ddr) {\n"
-        "    for i in 0:3 { y[i] = a[i] + cast(f32, b[i]) * cast(f32, c[i]) }\n"
-        "  }\n"
-        "}\n");
+    program p =
+        build(state, "module @weights {\n"
+                     "  func @main(const a: f32[3] @ddr, const b: u8[5] @ddr, const c: i4[3] @ddr, "
+                     "out y: f32[3] @ddr) {\n"
+                     "    for i in 0:3 { y[i] = a[i] + cast(f32, b[i]) * cast(f32, c[i]) }\n"
+                     "  }\n"
+                     "}\n");
     int n;
     const kn_c_weight *w = kn_c_layout(p.f->arena, p.module, &n);
     assert_int_equal(n, 3);
@@ -300,7 +335,8 @@ static void weights_are_laid_out(void **state)
     *(void **)&bind = symbol(p.loaded[0], "t_bind_weights");
     bind(at, at);
     assert_ptr_equal(at[2], (const char *)at + 128);
-    assert_non_null(strstr(kn_str_get(&p.header), "t_weight_c = 2, /* c: i4[3], 2 bytes at 128 */"));
+    assert_non_null(
+        strstr(kn_str_get(&p.header), "t_weight_c = 2, /* c: i4[3], 2 bytes at 128 */"));
     assert_non_null(strstr(kn_str_get(&p.header), "#define t_weights_bytes INT64_C(130)"));
     check(&p, fill_plain, NULL);
     unload(&p);
@@ -326,13 +362,19 @@ static void refuses(void **state, kn_status status, const char *text, const char
 
 static void what_c_cannot_say(void **state)
 {
-    refuses(state, KN_INTERNAL, "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @ddr  t[0] = y[0] } }",
+    refuses(state, KN_INTERNAL,
+            "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @ddr  t[0] = y[0] } }",
             "`t` in @ddr is not planned in main's workspace");
-    refuses(state, KN_INTERNAL, "module @m { func @main(n: index in 1:4, out y: f32[n] @ddr) { alloc t: f32[n] @local  t[0] = y[0] } }",
+    refuses(state, KN_INTERNAL,
+            "module @m { func @main(n: index in 1:4, out y: f32[n] @ddr) { alloc t: f32[n] @local  "
+            "t[0] = y[0] } }",
             "`t` in @local is of no constant size");
-    refuses(state, KN_UNSUPPORTED, "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @spm at 0  t[0] = y[0] } }",
-            "`t` is placed in the target's memory @spm");
-    refuses(state, KN_UNSUPPORTED, "module @m { func @main(scale: f32, out y: f32[4] @ddr) { y[0] = scale } }",
+    refuses(
+        state, KN_UNSUPPORTED,
+        "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @spm at 0  t[0] = y[0] } }",
+        "`t` is placed in the target's memory @spm");
+    refuses(state, KN_UNSUPPORTED,
+            "module @m { func @main(scale: f32, out y: f32[4] @ddr) { y[0] = scale } }",
             "a parameter of main that is no index");
     refuses(state, KN_INVALID, "module @m { func @other() { } }", "no function main");
 }

@@ -1,4 +1,5 @@
-/* Generated C against the interpreter: every operator of every type, every cast, and random expressions. */
+/* Generated C against the interpreter: every operator of every type, every cast, and random
+ * expressions. */
 #include "codegen_help.h"
 
 /* ---- Every operator and every cast ---- */
@@ -36,7 +37,8 @@ static const char *result_name(kn_scalar op, kn_dtype type)
     return kn_dtype_name(class == KN_CLASS_COMPARE || class == KN_CLASS_LOGIC ? KN_BOOL : type);
 }
 
-/* main(in a, b: T[PAIRS], out y: T[operators, PAIRS], out c: bool[operators, PAIRS], out m: of min and max) */
+/* main(in a, b: T[PAIRS], out y: T[operators, PAIRS], out c: bool[operators, PAIRS], out m: of min
+ * and max) */
 static void put_operators(kn_str *s, kn_dtype type)
 {
     const char *t = kn_dtype_name(type);
@@ -46,17 +48,25 @@ static void put_operators(kn_str *s, kn_dtype type)
         if (!takes((kn_scalar)op, type))
             continue;
         const char *id = kn_scalar_get((kn_scalar)op)->id, *r = result_name((kn_scalar)op, type);
-        kn_putf(s, "func @k_%s(in a: %s[%d] @ddr, in b: %s[%d] @ddr, out y: %s[%d] @ddr) {\n for i in 0:%d { y[i] = ", id,
-                t, PAIRS, t, PAIRS, r, PAIRS, PAIRS);
+        kn_putf(s,
+                "func @k_%s(in a: %s[%d] @ddr, in b: %s[%d] @ddr, out y: %s[%d] @ddr) {\n for i in "
+                "0:%d { y[i] = ",
+                id, t, PAIRS, t, PAIRS, r, PAIRS, PAIRS);
         put_application(s, (kn_scalar)op);
         kn_put(s, " }\n}\n");
         bool extreme = op == KN_OP_MIN || op == KN_OP_MAX;
-        kn_putf(&calls, "  call k_%s(a, b, &%s[%d, 0])\n", id, extreme ? "m" : strcmp(r, t) == 0 ? "y" : "c", op);
+        kn_putf(&calls, "  call k_%s(a, b, &%s[%d, 0])\n", id,
+                extreme             ? "m"
+                : strcmp(r, t) == 0 ? "y"
+                                    : "c",
+                op);
     }
-    kn_putf(s, "func @main(in a: %s[%d] @ddr, in b: %s[%d] @ddr, inout y: %s[%d, %d] @ddr, inout c: bool[%d, %d] @ddr, "
-               "inout m: %s[%d, %d] @ddr) {\n%s}\n}\n",
-            t, PAIRS, t, PAIRS, t, KN_SCALAR_COUNT, PAIRS, KN_SCALAR_COUNT, PAIRS, t, KN_SCALAR_COUNT, PAIRS,
-            kn_str_get(&calls));
+    kn_putf(s,
+            "func @main(in a: %s[%d] @ddr, in b: %s[%d] @ddr, inout y: %s[%d, %d] @ddr, inout c: "
+            "bool[%d, %d] @ddr, "
+            "inout m: %s[%d, %d] @ddr) {\n%s}\n}\n",
+            t, PAIRS, t, PAIRS, t, KN_SCALAR_COUNT, PAIRS, KN_SCALAR_COUNT, PAIRS, t,
+            KN_SCALAR_COUNT, PAIRS, kn_str_get(&calls));
 }
 
 static void every_operator_of_every_type(void **state)
@@ -75,8 +85,10 @@ static void every_operator_of_every_type(void **state)
 
 static void put_cast_kernel(kn_str *s, const char *mode, const char *from, const char *to)
 {
-    kn_putf(s, "func @%s_%s_%s(in a: %s[%d] @ddr, out y: %s[%d] @ddr) {\n for i in 0:%d { y[i] = %s(%s, a[i]) }\n}\n", mode,
-            from, to, from, EDGES, to, EDGES, EDGES, mode, to);
+    kn_putf(s,
+            "func @%s_%s_%s(in a: %s[%d] @ddr, out y: %s[%d] @ddr) {\n for i in 0:%d { y[i] = "
+            "%s(%s, a[i]) }\n}\n",
+            mode, from, to, from, EDGES, to, EDGES, EDGES, mode, to);
 }
 
 static bool can_bitcast(kn_dtype from, kn_dtype to)
@@ -92,15 +104,16 @@ static void every_cast(void **state)
     kn_put(&s, "module @casts {\n");
     for (int from = 0; from < KN_INDEX; from++) {
         const char *fn = kn_dtype_name((kn_dtype)from);
-        kn_putf(&params, "%sin b_%s: %s[%d] @ddr, inout y_%s: %s[%d, %d] @ddr", from ? ", " : "", fn, fn, EDGES, fn, fn,
-                KN_INDEX * 3, EDGES);
+        kn_putf(&params, "%sin b_%s: %s[%d] @ddr, inout y_%s: %s[%d, %d] @ddr", from ? ", " : "",
+                fn, fn, EDGES, fn, fn, KN_INDEX * 3, EDGES);
         for (int to = 0; to < KN_INDEX; to++) {
             for (int mode = 0; mode < 3; mode++) {
                 const char *tn = kn_dtype_name((kn_dtype)to);
                 if (mode == 2 && !can_bitcast((kn_dtype)from, (kn_dtype)to))
                     continue;
                 put_cast_kernel(&s, modes[mode], fn, tn);
-                kn_putf(&calls, "  call %s_%s_%s(b_%s, &y_%s[%d, 0])\n", modes[mode], fn, tn, fn, tn, from * 3 + mode);
+                kn_putf(&calls, "  call %s_%s_%s(b_%s, &y_%s[%d, 0])\n", modes[mode], fn, tn, fn,
+                        tn, from * 3 + mode);
             }
         }
     }
@@ -135,7 +148,8 @@ static void put_leaf(generator *g, kn_dtype type)
     else if (pick(g, 4) == 0 && type == KN_BOOL)
         kn_put(g->out, pick(g, 2) ? "true" : "i > 5");
     else if (pick(g, 4) == 0 && kn_dtype_is_integer(type))
-        kn_putf(g->out, "%s%d:%s", kn_dtype_is_signed(type) && pick(g, 2) ? "-" : "", pick(g, 8), t);
+        kn_putf(g->out, "%s%d:%s", kn_dtype_is_signed(type) && pick(g, 2) ? "-" : "", pick(g, 8),
+                t);
     else
         kn_putf(g->out, "%c_%s[i]", pick(g, 2) ? 'a' : 'b', t);
 }
@@ -174,7 +188,8 @@ static void put_random_op(generator *g, kn_dtype type, int depth)
 static void put_random_cast(generator *g, kn_dtype type, int depth)
 {
     kn_dtype from = (kn_dtype)pick(g, KN_INDEX);
-    bool bits = can_bitcast(from, type) && type != KN_INDEX && !kn_dtype_is_float(from) && pick(g, 2);
+    bool bits =
+        can_bitcast(from, type) && type != KN_INDEX && !kn_dtype_is_float(from) && pick(g, 2);
     kn_putf(g->out, "%s(%s, ", bits ? "bitcast" : pick(g, 2) ? "cast" : "sat", kn_dtype_name(type));
     put_random(g, from, depth - 1);
     kn_put(g->out, ")");
@@ -204,8 +219,9 @@ static void random_expressions(void **state)
         generator g = {seed, &s};
         for (int t = 0; t < KN_INDEX; t++) {
             const char *n = kn_dtype_name((kn_dtype)t);
-            kn_putf(&params, "%sin a_%s: %s[%d] @ddr, in b_%s: %s[%d] @ddr, out y_%s: %s[%d, %d] @ddr", t ? ", " : "", n, n,
-                    PAIRS, n, n, PAIRS, n, n, EXPRESSIONS, PAIRS);
+            kn_putf(&params,
+                    "%sin a_%s: %s[%d] @ddr, in b_%s: %s[%d] @ddr, out y_%s: %s[%d, %d] @ddr",
+                    t ? ", " : "", n, n, PAIRS, n, n, PAIRS, n, n, EXPRESSIONS, PAIRS);
         }
         kn_putf(&s, "module @random { func @main(%s) {\n", kn_str_get(&params));
         for (int t = 0; t < KN_INDEX; t++) {

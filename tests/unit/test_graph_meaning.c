@@ -371,10 +371,10 @@ static kn_graph *computed(const fixture *f)
 static void run_computed(const fixture *f)
 {
     float x[] = {2.5f}, y[] = {0, 0, 0, -1};
-    int64_t i[] = {3}, none = 0;
+    int64_t i[] = {3}, p = 0;
     kn_memory in[] = {{x, sizeof x}, {i, sizeof i}}, out[] = {{y, sizeof y}};
-    kn_graph_interpret(f->ctx, computed(f), &none, in, out);
-    CHECK(y[0] == 2.5f && y[2] == 2.5f && y[3] == -1.0f);
+    kn_graph_interpret(f->ctx, computed(f), &p, in, out);
+    CHECK(y[0] == 2.5f && y[2] == 2.5f && y[3] == -1.0f && p == 2);
 }
 
 static void interpret_a_computed_size(void **state)
@@ -385,9 +385,9 @@ static void interpret_a_computed_size(void **state)
 static void run_computed_too_large(const fixture *f)
 {
     float x[] = {2.5f}, y[4];
-    int64_t i[] = {5}, none = 0;
+    int64_t i[] = {5}, p = 0;
     kn_memory in[] = {{x, sizeof x}, {i, sizeof i}}, out[] = {{y, sizeof y}};
-    kn_graph_interpret(f->ctx, computed(f), &none, in, out);
+    kn_graph_interpret(f->ctx, computed(f), &p, in, out);
 }
 
 static void a_computed_size_out_of_bounds_fails(void **state)

@@ -1,6 +1,6 @@
-/* The table of ops. First every row, on shapes with zeros, ones and symbols, for the type and shape of its result: a case is a
-   line of graph text whose declared results the parser compares with what was inferred. Then numbers: graphs run by the
-   interpreter, compared with plain C. */
+/* The table of ops. First every row, on shapes with zeros, ones and symbols, for the type and shape
+   of its result: a case is a line of graph text whose declared results the parser compares with
+   what was inferred. Then numbers: graphs run by the interpreter, compared with plain C. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +166,8 @@ static void matmul_broadcasts(void **state)
             for (int r = 0; r < 4; r++)
                 want[i * 5 + j] += a[i * 4 + r] * b[r * 5 + j];
     run_job j = {.sizes = {2, 3}, .in = {MEMORY(a), MEMORY(b)}, .out = {MEMORY(y)}};
-    run(*state, &j, "graph @t(%a: f32[n, m, 4], %b: f32[4, 5]) -> (%y: f32[n, m, 5]) { %y = matmul(%a, %b) }");
+    run(*state, &j,
+        "graph @t(%a: f32[n, m, 4], %b: f32[4, 5]) -> (%y: f32[n, m, 5]) { %y = matmul(%a, %b) }");
     close_to(y, want, 30);
 }
 
@@ -198,7 +199,9 @@ static void layer_norm_is_normal(void **state)
             want[i * 8 + k] = (x[i * 8 + k] - mean) / sqrtf(variance + 1e-5f) * w[k] + b[k];
     }
     run_job j = {.sizes = {3}, .in = {MEMORY(x), MEMORY(w), MEMORY(b)}, .out = {MEMORY(y)}};
-    run(*state, &j, "graph @t(%x: f32[s, 8], %w: f32[8], %b: f32[8]) -> (%y: f32[s, 8]) { %y = layer_norm(%x, %w, %b) }");
+    run(*state, &j,
+        "graph @t(%x: f32[s, 8], %w: f32[8], %b: f32[8]) -> (%y: f32[s, 8]) { %y = layer_norm(%x, "
+        "%w, %b) }");
     close_to(y, want, 24);
 }
 
@@ -225,7 +228,8 @@ static void attention_is_causal_and_grouped(void **state)
         }
     run_job j = {.sizes = {S, T}, .in = {MEMORY(q), MEMORY(k), MEMORY(v)}, .out = {MEMORY(y)}};
     run(*state, &j,
-        "graph @t(%q: f32[1, 4, s, 8], %k: f32[1, 2, t, 8], %v: f32[1, 2, t, 8]) -> (%y: f32[1, 4, s, 8]) {"
+        "graph @t(%q: f32[1, 4, s, 8], %k: f32[1, 2, t, 8], %v: f32[1, 2, t, 8]) -> (%y: f32[1, 4, "
+        "s, 8]) {"
         "  %y = attention(%q, %k, %v) {causal = 1, offset = t - s} }");
     close_to(y, want, H * S * D);
 }
@@ -236,7 +240,8 @@ static void nobody_is_attended_to(void **state)
     uint8_t mask[2] = {0, 0};
     run_job j = {.in = {MEMORY(q), MEMORY(k), MEMORY(v), MEMORY(mask)}, .out = {MEMORY(y)}};
     run(*state, &j,
-        "graph @t(%q: f32[1, 1, 1, 4], %k: f32[1, 1, 2, 4], %v: f32[1, 1, 2, 4], %m: bool[1, 2]) -> (%y: f32[1, 1, 1, 4]) {"
+        "graph @t(%q: f32[1, 1, 1, 4], %k: f32[1, 1, 2, 4], %v: f32[1, 1, 2, 4], %m: bool[1, 2]) "
+        "-> (%y: f32[1, 1, 1, 4]) {"
         "  %y = attention(%q, %k, %v, %m) }");
     close_to(y, want, 4);
 }
@@ -259,7 +264,8 @@ static void convolution_is_padded_and_strided(void **state)
         }
     run_job j = {.sizes = {N}, .in = {MEMORY(x), MEMORY(w), MEMORY(b)}, .out = {MEMORY(y)}};
     run(*state, &j,
-        "graph @t(%x: f32[1, 2, n], %w: f32[3, 2, 3], %b: f32[3]) -> (%y: f32[1, 3, (n - 1) / 2 + 1]) {"
+        "graph @t(%x: f32[1, 2, n], %w: f32[3, 2, 3], %b: f32[3]) -> (%y: f32[1, 3, (n - 1) / 2 + "
+        "1]) {"
         "  %y = conv(%x, %w, %b) {strides = [2], before = [1], after = [1]} }");
     close_to(y, want, O * OUT);
 }
@@ -269,9 +275,12 @@ static void reshapes_keep_the_order(void **state)
 {
     static const char *const texts[] = {
         "graph @t(%x: f32[2, 3, 8]) -> (%y: f32[4, 12]) { %y = reshape(%x) {shape = [4, 12]} }",
-        "graph @t(%x: f32[a, b, 8]) -> (%y: f32[a * b, 8]) { %y = reshape(%x) {shape = [a * b, 8]} }",
-        "graph @t(%x: f32[a * b, 8]) -> (%y: f32[a, b, 2, 4]) { %y = reshape(%x) {shape = [a, b, 2, 4]} }",
-        "graph @t(%x: f32[a, b, 8]) -> (%y: f32[a, 1, 4 * b, 2]) { %y = reshape(%x) {shape = [a, 1, 4 * b, 2]} }",
+        "graph @t(%x: f32[a, b, 8]) -> (%y: f32[a * b, 8]) { %y = reshape(%x) {shape = [a * b, 8]} "
+        "}",
+        "graph @t(%x: f32[a * b, 8]) -> (%y: f32[a, b, 2, 4]) { %y = reshape(%x) {shape = [a, b, "
+        "2, 4]} }",
+        "graph @t(%x: f32[a, b, 8]) -> (%y: f32[a, 1, 4 * b, 2]) { %y = reshape(%x) {shape = [a, "
+        "1, 4 * b, 2]} }",
         "graph @t(%x: f32[a, b, 8]) -> (%y: f32[b, 8, a]) { %y = reshape(%x) {shape = [b, 8, a]} }",
     };
     float x[48], y[48];
@@ -289,7 +298,8 @@ static void gather_wraps_negative_indices(void **state)
     float x[6] = {0, 1, 2, 3, 4, 5}, y[6], want[6] = {4, 5, 0, 1, 2, 3};
     int64_t i[3] = {-1, 0, 1};
     run_job j = {.sizes = {3}, .in = {MEMORY(x), MEMORY(i)}, .out = {MEMORY(y)}};
-    run(*state, &j, "graph @t(%x: f32[n, 2], %i: i64[3]) -> (%y: f32[3, 2]) { %y = gather(%x, %i) }");
+    run(*state, &j,
+        "graph @t(%x: f32[n, 2], %i: i64[3]) -> (%y: f32[3, 2]) { %y = gather(%x, %i) }");
     close_to(y, want, 6);
 }
 
@@ -299,7 +309,8 @@ static void gather_out_of_range_fails(void **state)
     float x[6] = {0}, y[2];
     int64_t i[1] = {3};
     run_job j = {.f = f, .sizes = {3}, .in = {MEMORY(x), MEMORY(i)}, .out = {MEMORY(y)}};
-    j.g = parse(f, "graph @t(%x: f32[n, 2], %i: i64[1]) -> (%y: f32[1, 2]) { %y = gather(%x, %i) }");
+    j.g =
+        parse(f, "graph @t(%x: f32[n, 2], %i: i64[1]) -> (%y: f32[1, 2]) { %y = gather(%x, %i) }");
     assert_int_equal(kn_protect(f->ctx, run_body, &j), KN_INVALID);
 }
 
@@ -319,7 +330,8 @@ static void top_k_is_stable(void **state)
     float x[5] = {3, 7, 3, 7, 1}, v[3], want[3] = {7, 7, 3};
     int64_t i[3];
     run_job j = {.sizes = {5}, .in = {MEMORY(x)}, .out = {MEMORY(v), MEMORY(i)}};
-    run(*state, &j, "graph @t(%x: f32[n]) -> (%v: f32[3], %i: i64[3]) { %v, %i = top_k(%x) {k = 3} }");
+    run(*state, &j,
+        "graph @t(%x: f32[n]) -> (%v: f32[3], %i: i64[3]) { %v, %i = top_k(%x) {k = 3} }");
     close_to(v, want, 3);
     assert_true(i[0] == 1 && i[1] == 3 && i[2] == 0);
 }
@@ -331,20 +343,34 @@ static void moves(void **state)
         int n;
         float want[8];
     } table[] = {
-        {"graph @t(%x: f32[5]) -> (%y: f32[3]) { %y = slice(%x) {axes = [0], starts = [4], sizes = [3], steps = [-2]} }",
-         3, {5, 3, 1}},
+        {"graph @t(%x: f32[5]) -> (%y: f32[3]) { %y = slice(%x) {axes = [0], starts = [4], sizes = "
+         "[3], steps = [-2]} }",
+         3,
+         {5, 3, 1}},
         {"graph @t(%x: f32[5]) -> (%y: f32[8]) { %y = pad_around(%x) {before = [2], after = [1]} }",
-         8, {3, 2, 1, 2, 3, 4, 5, 4}},
-        {"graph @t(%x: f32[5]) -> (%y: f32[5]) { %y = cumsum(%x) {axis = 0, exclusive = 1, reverse = 1} }",
-         5, {14, 12, 9, 5, 0}},
-        {"graph @t(%x: f32[n]) -> (%y: f32[n + 2]) where n in 0:9 { %y = pad(%x) {before = [-1], after = [3]} }",
-         7, {2, 3, 4, 5, 0, 0, 0}},
-        {"graph @t(%x: f32[5]) -> (%y: f32[]) { %y = reduce_max(slice(%x) {axes = [0], starts = [0], sizes = [0]}) }",
-         1, {-INFINITY}},
-        {"graph @t(%x: f32[5]) -> (%y: f32[5]) { %y = concat(slice(%x) {axes = [0], starts = [2], sizes = [3]},"
-         " slice(%x) {axes = [0], starts = [0], sizes = [2]}) {axis = 0} }", 5, {3, 4, 5, 1, 2}},
-        {"graph @t(%x: f32[5]) -> (%y: f32[2]) { %y = compress(%x, greater(%x, reduce_mean(%x))) {count = 2} }",
-         2, {4, 5}},
+         8,
+         {3, 2, 1, 2, 3, 4, 5, 4}},
+        {"graph @t(%x: f32[5]) -> (%y: f32[5]) { %y = cumsum(%x) {axis = 0, exclusive = 1, reverse "
+         "= 1} }",
+         5,
+         {14, 12, 9, 5, 0}},
+        {"graph @t(%x: f32[n]) -> (%y: f32[n + 2]) where n in 0:9 { %y = pad(%x) {before = [-1], "
+         "after = [3]} }",
+         7,
+         {2, 3, 4, 5, 0, 0, 0}},
+        {"graph @t(%x: f32[5]) -> (%y: f32[]) { %y = reduce_max(slice(%x) {axes = [0], starts = "
+         "[0], sizes = [0]}) }",
+         1,
+         {-INFINITY}},
+        {"graph @t(%x: f32[5]) -> (%y: f32[5]) { %y = concat(slice(%x) {axes = [0], starts = [2], "
+         "sizes = [3]},"
+         " slice(%x) {axes = [0], starts = [0], sizes = [2]}) {axis = 0} }",
+         5,
+         {3, 4, 5, 1, 2}},
+        {"graph @t(%x: f32[5]) -> (%y: f32[2]) { %y = compress(%x, greater(%x, reduce_mean(%x))) "
+         "{count = 2} }",
+         2,
+         {4, 5}},
     };
     float x[5] = {1, 2, 3, 4, 5}, y[8];
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -359,7 +385,9 @@ static void quantisation_rounds_to_even(void **state)
     float x[6] = {0.5f, 1.5f, 2.5f, -1000, 1000, -0.5f}, s[1] = {1};
     uint8_t z[1] = {128}, y[6], want[6] = {128, 130, 130, 0, 255, 128};
     run_job j = {.in = {MEMORY(x), MEMORY(s), MEMORY(z)}, .out = {MEMORY(y)}};
-    run(*state, &j, "graph @t(%x: f32[6], %s: f32[1], %z: u8[1]) -> (%y: u8[6]) { %y = quantize_linear(%x, %s, %z) }");
+    run(*state, &j,
+        "graph @t(%x: f32[6], %s: f32[1], %z: u8[1]) -> (%y: u8[6]) { %y = quantize_linear(%x, %s, "
+        "%z) }");
     assert_memory_equal(y, want, 6);
 }
 

@@ -1,5 +1,5 @@
-/* The C definitions of the scalar operators (runtime/npu/host/scalar.h): against what NOTATION.md says, spelled out here
-   once more in another way, and against what the compiler itself folds. */
+/* The C definitions of the scalar operators (runtime/npu/host/scalar.h): against what NOTATION.md
+   says, spelled out here once more in another way, and against what the compiler itself folds. */
 #include "unit.h"
 
 #include <math.h>
@@ -52,43 +52,48 @@ typedef _Bool bool;
 #define PUT_bool(v) INT_PUT(v)
 #define PUT_index(v) INT_PUT(v)
 
-#define INTEGERS(X)                                                                                \
-    X(I4, i4) X(U4, u4) X(I8, i8) X(U8, u8) X(I16, i16) X(U16, u16) X(I32, i32) X(U32, u32)        \
-    X(I64, i64) X(U64, u64) X(INDEX, index)
+#define INTEGERS(X)                                                                           \
+    X(I4, i4)                                                                                 \
+    X(U4, u4) X(I8, i8) X(U8, u8) X(I16, i16) X(U16, u16) X(I32, i32) X(U32, u32) X(I64, i64) \
+        X(U64, u64) X(INDEX, index)
 #define FLOATS(X) X(F32, f32) X(F64, f64) X(F16, f16) X(BF16, bf16)
 
-#define ARITH(X, U, t)                                                                             \
-    X(2, ADD, add, U, t) X(2, SUB, sub, U, t) X(2, MUL, mul, U, t) X(2, DIV, div, U, t)            \
-    X(2, REM, rem, U, t) X(1, NEG, neg, U, t) X(2, FLOORDIV, floordiv, U, t) X(2, MOD, mod, U, t)  \
-    X(2, MIN, min, U, t) X(2, MAX, max, U, t) X(1, ABS, abs, U, t) X(2, POW, pow, U, t)
-#define FLOAT(X, U, t)                                                                             \
-    X(1, EXP, exp, U, t) X(1, EXPM1, expm1, U, t) X(1, LOG, log, U, t) X(1, LOG1P, log1p, U, t)    \
-    X(1, SQRT, sqrt, U, t) X(1, RSQRT, rsqrt, U, t) X(1, TANH, tanh, U, t) X(1, ERF, erf, U, t)    \
-    X(1, SIN, sin, U, t) X(1, COS, cos, U, t) X(1, TAN, tan, U, t) X(1, ASIN, asin, U, t)          \
-    X(1, ACOS, acos, U, t) X(1, ATAN, atan, U, t) X(1, SINH, sinh, U, t) X(1, COSH, cosh, U, t)    \
-    X(1, ASINH, asinh, U, t) X(1, ACOSH, acosh, U, t) X(1, ATANH, atanh, U, t)                     \
-    X(1, FLOOR, floor, U, t) X(1, CEIL, ceil, U, t) X(1, ROUND, round, U, t)
-#define BITS(X, U, t) X(2, AND, and, U, t) X(2, XOR, xor, U, t) X(2, OR, or, U, t) X(1, NOT, not, U, t)
+#define ARITH(X, U, t)                                                                  \
+    X(2, ADD, add, U, t)                                                                \
+    X(2, SUB, sub, U, t) X(2, MUL, mul, U, t) X(2, DIV, div, U, t) X(2, REM, rem, U, t) \
+        X(1, NEG, neg, U, t) X(2, FLOORDIV, floordiv, U, t) X(2, MOD, mod, U, t)        \
+            X(2, MIN, min, U, t) X(2, MAX, max, U, t) X(1, ABS, abs, U, t) X(2, POW, pow, U, t)
+#define FLOAT(X, U, t)                                                                            \
+    X(1, EXP, exp, U, t)                                                                          \
+    X(1, EXPM1, expm1, U, t) X(1, LOG, log, U, t) X(1, LOG1P, log1p, U, t) X(1, SQRT, sqrt, U, t) \
+        X(1, RSQRT, rsqrt, U, t) X(1, TANH, tanh, U, t) X(1, ERF, erf, U, t) X(1, SIN, sin, U, t) \
+            X(1, COS, cos, U, t) X(1, TAN, tan, U, t) X(1, ASIN, asin, U, t)                      \
+                X(1, ACOS, acos, U, t) X(1, ATAN, atan, U, t) X(1, SINH, sinh, U, t)              \
+                    X(1, COSH, cosh, U, t) X(1, ASINH, asinh, U, t) X(1, ACOSH, acosh, U, t)      \
+                        X(1, ATANH, atanh, U, t) X(1, FLOOR, floor, U, t) X(1, CEIL, ceil, U, t)  \
+                            X(1, ROUND, round, U, t)
+#define BITS(X, U, t) \
+    X(2, AND, and, U, t) X(2, XOR, xor, U, t) X(2, OR, or, U, t) X(1, NOT, not, U, t)
 #define SHIFTS(X, U, t) X(2, SHL, shl, U, t) X(2, SHR, shr, U, t)
-#define COMPARE(X, U, t)                                                                           \
-    X(TRUTH, LT, lt, U, t) X(TRUTH, LE, le, U, t) X(TRUTH, GT, gt, U, t) X(TRUTH, GE, ge, U, t)    \
-    X(TRUTH, EQ, eq, U, t) X(TRUTH, NE, ne, U, t)
-#define LOGIC(X, U, t)                                                                             \
-    X(2, LAND, land, U, t) X(2, LOR, lor, U, t) X(1, LNOT, lnot, U, t)
+#define COMPARE(X, U, t)                                                                        \
+    X(TRUTH, LT, lt, U, t)                                                                      \
+    X(TRUTH, LE, le, U, t) X(TRUTH, GT, gt, U, t) X(TRUTH, GE, ge, U, t) X(TRUTH, EQ, eq, U, t) \
+        X(TRUTH, NE, ne, U, t)
+#define LOGIC(X, U, t) X(2, LAND, land, U, t) X(2, LOR, lor, U, t) X(1, LNOT, lnot, U, t)
 #define SELECTS(X, U, t) X(SELECT, SELECT, select, U, t)
 
 #define CALL_1(t, fn, a) PUT_##t(fn(GET_##t(a[0])))
 #define CALL_2(t, fn, a) PUT_##t(fn(GET_##t(a[0]), GET_##t(a[1])))
 #define CALL_TRUTH(t, fn, a) PUT_bool(fn(GET_##t(a[0]), GET_##t(a[1])))
 #define CALL_SELECT(t, fn, a) PUT_##t(fn(GET_bool(a[0]), GET_##t(a[1]), GET_##t(a[2])))
-#define DEFINE(SHAPE, ID, id, U, t)                                                                \
-    static kn_number call_##id##_##t(const kn_number *a)                                           \
-    {                                                                                              \
-        return CALL_##SHAPE(t, npu_##id##_##t, a);                                                 \
+#define DEFINE(SHAPE, ID, id, U, t)                      \
+    static kn_number call_##id##_##t(const kn_number *a) \
+    {                                                    \
+        return CALL_##SHAPE(t, npu_##id##_##t, a);       \
     }
 #define ROW(SHAPE, ID, id, U, t) {KN_OP_##ID, KN_##U, call_##id##_##t},
 
-#define OF_INTEGER(X, U, t)                                                                        \
+#define OF_INTEGER(X, U, t) \
     ARITH(X, U, t) BITS(X, U, t) SHIFTS(X, U, t) COMPARE(X, U, t) SELECTS(X, U, t)
 #define OF_FLOAT(X, U, t) ARITH(X, U, t) FLOAT(X, U, t) COMPARE(X, U, t) SELECTS(X, U, t)
 #define OF_BOOL(X, U, t) LOGIC(X, U, t) BITS(X, U, t) COMPARE(X, U, t) SELECTS(X, U, t)
@@ -107,38 +112,41 @@ typedef struct {
     kn_number (*call)(const kn_number *args);
 } operation;
 
-static const operation operations[] = {INTEGERS(ROW_INTEGER) FLOATS(ROW_FLOAT) OF_BOOL(ROW, BOOL, bool)};
+static const operation operations[] = {INTEGERS(ROW_INTEGER) FLOATS(ROW_FLOAT)
+                                           OF_BOOL(ROW, BOOL, bool)};
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
 /* ---- Every cast ---- */
 
-#define DEFINE_CASTS(f, t)                                                                         \
-    static kn_number cast_##f##_##t(kn_number v)                                                   \
-    {                                                                                              \
-        return PUT_##t(npu_cast_##f##_##t(GET_##f(v)));                                            \
-    }                                                                                              \
-    static kn_number sat_##f##_##t(kn_number v)                                                    \
-    {                                                                                              \
-        return PUT_##t(npu_sat_##f##_##t(GET_##f(v)));                                             \
+#define DEFINE_CASTS(f, t)                              \
+    static kn_number cast_##f##_##t(kn_number v)        \
+    {                                                   \
+        return PUT_##t(npu_cast_##f##_##t(GET_##f(v))); \
+    }                                                   \
+    static kn_number sat_##f##_##t(kn_number v)         \
+    {                                                   \
+        return PUT_##t(npu_sat_##f##_##t(GET_##f(v)));  \
     }
-#define CAST_ROW(F, f, T, t)                                                                       \
+#define CAST_ROW(F, f, T, t) \
     {KN_CAST_CAST, KN_##F, KN_##T, cast_##f##_##t}, {KN_CAST_SAT, KN_##F, KN_##T, sat_##f##_##t},
-#define DEFINE_BITCAST(f, t)                                                                       \
-    static kn_number bitcast_##f##_##t(kn_number v)                                                \
-    {                                                                                              \
-        return PUT_##t(npu_bitcast_##f##_##t(GET_##f(v)));                                         \
+#define DEFINE_BITCAST(f, t)                               \
+    static kn_number bitcast_##f##_##t(kn_number v)        \
+    {                                                      \
+        return PUT_##t(npu_bitcast_##f##_##t(GET_##f(v))); \
     }
 #define BITCAST_ROW(F, f, T, t) {KN_CAST_BITCAST, KN_##F, KN_##T, bitcast_##f##_##t},
 
 /* X(f, t) for all t. */
-#define TO_ALL(X, f)                                                                               \
-    X(f, i4) X(f, u4) X(f, i8) X(f, u8) X(f, i16) X(f, u16) X(f, i32) X(f, u32) X(f, i64)          \
-    X(f, u64) X(f, index) X(f, f32) X(f, f64) X(f, f16) X(f, bf16) X(f, bool)
-#define TO_ALL_ROWS(X, F, f)                                                                       \
-    X(F, f, I4, i4) X(F, f, U4, u4) X(F, f, I8, i8) X(F, f, U8, u8) X(F, f, I16, i16)              \
-    X(F, f, U16, u16) X(F, f, I32, i32) X(F, f, U32, u32) X(F, f, I64, i64) X(F, f, U64, u64)      \
-    X(F, f, INDEX, index) X(F, f, F32, f32) X(F, f, F64, f64) X(F, f, F16, f16)                    \
-    X(F, f, BF16, bf16) X(F, f, BOOL, bool)
+#define TO_ALL(X, f)                                                                       \
+    X(f, i4)                                                                               \
+    X(f, u4) X(f, i8) X(f, u8) X(f, i16) X(f, u16) X(f, i32) X(f, u32) X(f, i64) X(f, u64) \
+        X(f, index) X(f, f32) X(f, f64) X(f, f16) X(f, bf16) X(f, bool)
+#define TO_ALL_ROWS(X, F, f)                                                            \
+    X(F, f, I4, i4)                                                                     \
+    X(F, f, U4, u4) X(F, f, I8, i8) X(F, f, U8, u8) X(F, f, I16, i16) X(F, f, U16, u16) \
+        X(F, f, I32, i32) X(F, f, U32, u32) X(F, f, I64, i64) X(F, f, U64, u64)         \
+            X(F, f, INDEX, index) X(F, f, F32, f32) X(F, f, F64, f64) X(F, f, F16, f16) \
+                X(F, f, BF16, bf16) X(F, f, BOOL, bool)
 #define DEFINE_FROM(F, f) TO_ALL(DEFINE_CASTS, f)
 #define ROWS_FROM(F, f) TO_ALL_ROWS(CAST_ROW, F, f)
 
@@ -146,16 +154,18 @@ INTEGERS(DEFINE_FROM)
 FLOATS(DEFINE_FROM)
 DEFINE_FROM(BOOL, bool)
 
-#define SAME_WIDTH(X2, X3, X4, X)                                                                  \
-    X2(X, I4, i4, U4, u4) X2(X, I8, i8, U8, u8) X3(X, F32, f32, I32, i32, U32, u32)                \
-    X3(X, F64, f64, I64, i64, U64, u64) X4(X, F16, f16, BF16, bf16, I16, i16, U16, u16)
+#define SAME_WIDTH(X2, X3, X4, X)                                                                 \
+    X2(X, I4, i4, U4, u4)                                                                         \
+    X2(X, I8, i8, U8, u8) X3(X, F32, f32, I32, i32, U32, u32) X3(X, F64, f64, I64, i64, U64, u64) \
+        X4(X, F16, f16, BF16, bf16, I16, i16, U16, u16)
 #define DEFINE_NARROW(F, f, T, t) DEFINE_BITCAST(f, t)
 #define PAIRS_2(X, A, a, B, b) X(A, a, A, a) X(A, a, B, b) X(B, b, A, a) X(B, b, B, b)
-#define PAIRS_3(X, A, a, B, b, C, c)                                                               \
+#define PAIRS_3(X, A, a, B, b, C, c) \
     PAIRS_2(X, A, a, B, b) X(A, a, C, c) X(C, c, A, a) X(B, b, C, c) X(C, c, B, b) X(C, c, C, c)
-#define PAIRS_4(X, A, a, B, b, C, c, D, d)                                                         \
-    PAIRS_3(X, A, a, B, b, C, c) X(A, a, D, d) X(D, d, A, a) X(B, b, D, d) X(D, d, B, b)           \
-    X(C, c, D, d) X(D, d, C, c) X(D, d, D, d)
+#define PAIRS_4(X, A, a, B, b, C, c, D, d)                                              \
+    PAIRS_3(X, A, a, B, b, C, c)                                                        \
+    X(A, a, D, d) X(D, d, A, a) X(B, b, D, d) X(D, d, B, b) X(C, c, D, d) X(D, d, C, c) \
+        X(D, d, D, d)
 
 SAME_WIDTH(PAIRS_2, PAIRS_3, PAIRS_4, DEFINE_NARROW)
 
@@ -165,9 +175,8 @@ typedef struct {
     kn_number (*call)(kn_number v);
 } conversion;
 
-static const conversion conversions[] = {
-    INTEGERS(ROWS_FROM) FLOATS(ROWS_FROM) ROWS_FROM(BOOL, bool)
-        SAME_WIDTH(PAIRS_2, PAIRS_3, PAIRS_4, BITCAST_ROW)};
+static const conversion conversions[] = {INTEGERS(ROWS_FROM) FLOATS(ROWS_FROM) ROWS_FROM(BOOL, bool)
+                                             SAME_WIDTH(PAIRS_2, PAIRS_3, PAIRS_4, BITCAST_ROW)};
 enum { CONVERSIONS = sizeof conversions / sizeof conversions[0] };
 
 /* ---- Values worth trying ---- */
@@ -175,14 +184,90 @@ enum { CONVERSIONS = sizeof conversions / sizeof conversions[0] };
 enum { MAX_CASES = 700 };
 
 static const double float_cases[] = {
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, 2.5, 3.5, -2.5, 3.0, -3.0, 7.0, -7.0, 0.1, -0.3, 1e-3, 7.5,
-    -8.0, -8.5, 8.0, 15.5, 16.0, 100.0, 126.9, 127.0, 127.5, 128.0, -128.0, -128.9, -129.0, 255.0, 255.9, 256.0,
-    32767.0, 32768.0, -32768.0, -32769.0, 65504.0, 65519.0, 65520.0, 65535.0, 65536.0, 2147483520.0, 2147483647.0,
-    2147483648.0, -2147483648.0, -2147483649.0, 4294967040.0, 4294967295.0, 4294967296.0, 9.2233714871208960e18,
-    9223372036854775808.0, -9223372036854775808.0, 18446742974197923840.0, 18446744073709551616.0, 1e30, -1e30,
-    3.4028234663852886e38, 3.4028235677973366e38, 1e300, -1e300, 5.9604644775390625e-08, 2.98e-08, 2.9802322387695312e-08,
-    2.9802322387695316e-08, 6.103515625e-05, 6.1e-05, 1.1754943508222875e-38, 1e-40, 1e-45, 1e-310, 1.00048828125,
-    1.000488281250001, 1.00390625, 1.0039062500000002, 3.14159265358979, 20.0, 88.8, -104.0, 710.0, 1e10,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    -1.5,
+    2.0,
+    2.5,
+    3.5,
+    -2.5,
+    3.0,
+    -3.0,
+    7.0,
+    -7.0,
+    0.1,
+    -0.3,
+    1e-3,
+    7.5,
+    -8.0,
+    -8.5,
+    8.0,
+    15.5,
+    16.0,
+    100.0,
+    126.9,
+    127.0,
+    127.5,
+    128.0,
+    -128.0,
+    -128.9,
+    -129.0,
+    255.0,
+    255.9,
+    256.0,
+    32767.0,
+    32768.0,
+    -32768.0,
+    -32769.0,
+    65504.0,
+    65519.0,
+    65520.0,
+    65535.0,
+    65536.0,
+    2147483520.0,
+    2147483647.0,
+    2147483648.0,
+    -2147483648.0,
+    -2147483649.0,
+    4294967040.0,
+    4294967295.0,
+    4294967296.0,
+    9.2233714871208960e18,
+    9223372036854775808.0,
+    -9223372036854775808.0,
+    18446742974197923840.0,
+    18446744073709551616.0,
+    1e30,
+    -1e30,
+    3.4028234663852886e38,
+    3.4028235677973366e38,
+    1e300,
+    -1e300,
+    5.9604644775390625e-08,
+    2.98e-08,
+    2.9802322387695312e-08,
+    2.9802322387695316e-08,
+    6.103515625e-05,
+    6.1e-05,
+    1.1754943508222875e-38,
+    1e-40,
+    1e-45,
+    1e-310,
+    1.00048828125,
+    1.000488281250001,
+    1.00390625,
+    1.0039062500000002,
+    3.14159265358979,
+    20.0,
+    88.8,
+    -104.0,
+    710.0,
+    1e10,
 };
 
 static int float_values(kn_dtype type, kn_number *out)
@@ -205,7 +290,7 @@ static int integer_values(kn_dtype type, kn_number *out)
             out[n++].i = kn_number_wrap(type, i);
         return n;
     }
-    for (int shift = 0; shift < bits; shift += bits > 16 ? 5 : 3) {
+    for (int shift = 0; shift<bits; shift += bits> 16 ? 5 : 3) {
         for (int64_t d = -2; d <= 2; d++) {
             out[n++].i = kn_number_wrap(type, (int64_t)((uint64_t)1 << shift) + d);
             out[n++].i = kn_number_wrap(type, -(int64_t)((uint64_t)1 << shift) - d);
@@ -303,8 +388,8 @@ static void casts_agree_with_folding(void **state)
             put_number(text[1], sizeof text[1], v->to, expected);
             put_number(text[2], sizeof text[2], v->to, found);
             if (!same(v->to, expected, found))
-                fail_msg("npu_%s_%s_%s(%s): expected %s, found %s", modes[v->mode], kn_dtype_name(v->from),
-                         kn_dtype_name(v->to), text[0], text[1], text[2]);
+                fail_msg("npu_%s_%s_%s(%s): expected %s, found %s", modes[v->mode],
+                         kn_dtype_name(v->from), kn_dtype_name(v->to), text[0], text[1], text[2]);
         }
     }
 }
@@ -333,14 +418,16 @@ static void every_row_is_there(void **state)
             for (int k = 0; k < OPERATIONS; k++)
                 found += operations[k].op == (kn_scalar)op && operations[k].type == (kn_dtype)type;
             if (found != (takes((kn_scalar)op, (kn_dtype)type) ? 1 : 0))
-                fail_msg("%s of %s", kn_scalar_get((kn_scalar)op)->id, kn_dtype_name((kn_dtype)type));
+                fail_msg("%s of %s", kn_scalar_get((kn_scalar)op)->id,
+                         kn_dtype_name((kn_dtype)type));
         }
     }
 }
 
 /* ---- Independent expectations ---- */
 
-/* The integer types that fit a long long with room to spare, exhaustively: mathematics first, then wrapping. */
+/* The integer types that fit a long long with room to spare, exhaustively: mathematics first, then
+ * wrapping. */
 static long long wrap(int bits, bool is_signed, long long v)
 {
     long long range = 1LL << bits;
@@ -403,18 +490,19 @@ static void small_integers_are_exact(void **state)
     for (int k = 0; k < OPERATIONS; k++) {
         const operation *o = &operations[k];
         int bits = kn_dtype_bits(o->type);
-        if (kn_dtype_is_float(o->type) || o->type == KN_BOOL || bits > 16 || o->op == KN_OP_SELECT ||
-            (o->op == KN_OP_POW && bits > 8))
+        if (kn_dtype_is_float(o->type) || o->type == KN_BOOL || bits > 16 ||
+            o->op == KN_OP_SELECT || (o->op == KN_OP_POW && bits > 8))
             continue;
         int n = values_of(o->type, values);
         bool is_signed = kn_dtype_is_signed(o->type);
         for (int i = 0; i < n * n; i++) {
             kn_number args[3] = {values[i / n], values[i % n]};
-            long long e = wrap(bits, is_signed, expected_of(o->op, args[0].i, args[1].i, bits, is_signed));
+            long long e =
+                wrap(bits, is_signed, expected_of(o->op, args[0].i, args[1].i, bits, is_signed));
             if (o->call(args).i != e)
-                fail_msg("npu_%s_%s(%lld, %lld): expected %lld, found %lld", kn_scalar_get(o->op)->id,
-                         kn_dtype_name(o->type), (long long)args[0].i, (long long)args[1].i, e,
-                         (long long)o->call(args).i);
+                fail_msg("npu_%s_%s(%lld, %lld): expected %lld, found %lld",
+                         kn_scalar_get(o->op)->id, kn_dtype_name(o->type), (long long)args[0].i,
+                         (long long)args[1].i, e, (long long)o->call(args).i);
         }
     }
 }
@@ -455,13 +543,15 @@ static void large_integers_at_the_edges(void **state)
 static void float_rules(void **state)
 {
     (void)state;
-    assert_true(isnan(npu_max_f32(NAN, 1)) && isnan(npu_max_f32(1, NAN)) && isnan(npu_min_f64((double)NAN, 1)));
+    assert_true(isnan(npu_max_f32(NAN, 1)) && isnan(npu_max_f32(1, NAN)) &&
+                isnan(npu_min_f64((double)NAN, 1)));
     assert_true(!signbit(npu_max_f32(-0.0f, 0.0f)) && !signbit(npu_max_f32(0.0f, -0.0f)));
     assert_true(signbit(npu_min_f32(-0.0f, 0.0f)) && signbit(npu_min_f32(0.0f, -0.0f)));
     assert_true(signbit(npu_max_f64(-0.0, -0.0)) && npu_max_f64(-2.0, -3.0) == -2.0);
     assert_true(npu_min_f32(-INFINITY, 2) == -INFINITY && npu_max_f32(INFINITY, 2) == INFINITY);
     assert_true(npu_round_f32(0.5f) == 0 && npu_round_f32(1.5f) == 2 && npu_round_f64(-2.5) == -2);
-    assert_true(npu_rem_f32(-7, 3) == -1 && npu_mod_f32(-7, 3) == 2 && npu_floordiv_f32(-7, 3) == -3);
+    assert_true(npu_rem_f32(-7, 3) == -1 && npu_mod_f32(-7, 3) == 2 &&
+                npu_floordiv_f32(-7, 3) == -3);
     assert_true(npu_mod_f64(7, -3) == -2 && npu_floordiv_f64(7, -2) == -4);
     assert_true(npu_rsqrt_f32(4) == 0.5f);
     assert_true(npu_add_f16(0x3c00, 0x1000) == 0x3c00); /* 1 + half a last bit: to even */
@@ -474,20 +564,26 @@ static void float_rules(void **state)
 static void conversion_rules(void **state)
 {
     (void)state;
-    assert_true(npu_cast_f32_i8(127.9f) == 127 && npu_cast_f32_i8(128.0f) == 127 && npu_cast_f32_i8(-1e9f) == -128);
-    assert_true(npu_cast_f32_i32(NAN) == 0 && npu_cast_f32_u8(NAN) == 0 && npu_cast_f64_i64((double)NAN) == 0);
-    assert_true(npu_cast_f32_i32(2147483648.0f) == INT32_MAX && npu_cast_f32_i32(-INFINITY) == INT32_MIN);
+    assert_true(npu_cast_f32_i8(127.9f) == 127 && npu_cast_f32_i8(128.0f) == 127 &&
+                npu_cast_f32_i8(-1e9f) == -128);
+    assert_true(npu_cast_f32_i32(NAN) == 0 && npu_cast_f32_u8(NAN) == 0 &&
+                npu_cast_f64_i64((double)NAN) == 0);
+    assert_true(npu_cast_f32_i32(2147483648.0f) == INT32_MAX &&
+                npu_cast_f32_i32(-INFINITY) == INT32_MIN);
     assert_true(npu_cast_f64_i64(9.3e18) == INT64_MAX && npu_cast_f32_u64(INFINITY) == UINT64_MAX);
-    assert_true(npu_cast_f32_u4(-0.9f) == 0 && npu_cast_f32_u4(15.9f) == 15 && npu_cast_f32_i4(-99.0f) == -8);
+    assert_true(npu_cast_f32_u4(-0.9f) == 0 && npu_cast_f32_u4(15.9f) == 15 &&
+                npu_cast_f32_i4(-99.0f) == -8);
     assert_true(npu_cast_f32_i32(-1.9f) == -1 && npu_cast_f32_u32(4294967040.0f) == 4294967040u);
-    assert_true(npu_cast_i32_i8(200) == -56 && npu_sat_i32_i8(200) == 127 && npu_sat_i32_u8(-5) == 0);
+    assert_true(npu_cast_i32_i8(200) == -56 && npu_sat_i32_i8(200) == 127 &&
+                npu_sat_i32_u8(-5) == 0);
     assert_true(npu_sat_u64_i64(UINT64_MAX) == INT64_MAX && npu_sat_i64_u64(-1) == 0);
     assert_true(npu_cast_i64_u32(-1) == UINT32_MAX && npu_cast_i8_u64(-1) == UINT64_MAX);
     assert_true(npu_cast_i32_i4(9) == -7 && npu_sat_i32_i4(9) == 7 && npu_sat_i8_u4(-3) == 0);
     assert_true(npu_cast_f32_bool(0.25f) && !npu_cast_f32_bool(-0.0f) && npu_cast_f32_bool(NAN));
     assert_true(npu_cast_bool_f32(true) == 1.0f && npu_cast_bool_f16(true) == 0x3c00);
     assert_true(npu_cast_f64_f16(1.00048828125) == 0x3c00); /* a tie */
-    assert_true(npu_cast_f64_f16(1.0004882812500002) == 0x3c01); /* above it, though an f32 is not */
+    assert_true(npu_cast_f64_f16(1.0004882812500002) ==
+                0x3c01); /* above it, though an f32 is not */
     assert_true(npu_bitcast_f32_u32(1.0f) == 0x3f800000 && npu_bitcast_i32_f32(0x40000000) == 2.0f);
     assert_true(npu_bitcast_u4_i4(15) == -1 && npu_bitcast_i8_u8(-1) == 255);
 }
@@ -536,10 +632,11 @@ static void floats_narrow_as_in_support(void **state)
     }
     for (uint32_t i = 0; i < 65536; i++) {
         for (uint32_t d = 0; d < 3; d++) {
-            check_narrowing((i << 16) + d - 1);                                       /* at a bf16 */
-            check_narrowing((i << 16) + 0x8000 + d - 1);                              /* between two */
-            check_narrowing(npu_bits_f32(kn_f16_to_f32((uint16_t)i)) + d - 1);        /* at an f16 */
-            check_narrowing(npu_bits_f32(kn_f16_to_f32((uint16_t)i)) + 0x1000 + d - 1); /* between */
+            check_narrowing((i << 16) + d - 1);                                /* at a bf16 */
+            check_narrowing((i << 16) + 0x8000 + d - 1);                       /* between two */
+            check_narrowing(npu_bits_f32(kn_f16_to_f32((uint16_t)i)) + d - 1); /* at an f16 */
+            check_narrowing(npu_bits_f32(kn_f16_to_f32((uint16_t)i)) + 0x1000 + d -
+                            1); /* between */
         }
     }
 }
@@ -551,8 +648,10 @@ static void doubles_narrow_with_one_rounding(void **state)
     for (int i = 0; i < 1000000; i++) {
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         uint64_t exponent = i & 1 ? 1023 - 30 + (seed >> 55) % 50 : seed >> 52 & 0x7ff;
-        uint64_t fraction = i & 2 ? seed & UINT64_C(0xffc0000000000) : seed & UINT64_C(0xfffffffffffff);
-        uint64_t bits = (seed & UINT64_C(0x8000000000000000)) | exponent << 52 | fraction | (uint64_t)(i >> 2 & 1);
+        uint64_t fraction =
+            i & 2 ? seed & UINT64_C(0xffc0000000000) : seed & UINT64_C(0xfffffffffffff);
+        uint64_t bits = (seed & UINT64_C(0x8000000000000000)) | exponent << 52 | fraction |
+                        (uint64_t)(i >> 2 & 1);
         double d = npu_from_bits_f64(bits);
         if (npu_narrow_f64_f16(d) != kn_f64_to_f16(d))
             fail_msg("narrowing of %a", d);

@@ -1,19 +1,18 @@
-/* The scalar operators of ir/scalar.def in C: what each of them means on the machine that runs emitted code.
-
-   One function an operator and element type, npu_<operator>_<type>: npu_add_i32, npu_exp_f16, npu_floordiv_index; one a
-   pair of types, npu_cast_<from>_<to>, npu_sat_<from>_<to>, npu_bitcast_<from>_<to>. The meaning is that of
-   docs/index-notation.md ("Values", "Types") and equals, bit for bit, what the compiler folds and interprets:
-
-   - integers wrap; / truncates and % follows it, by zero they give 0, and MIN / -1 wraps. On `index` they are floor.
-   - shift counts are taken modulo the width; >> of a signed value is arithmetic (as every compiler does it).
-   - min and max propagate NaN, and -0 is below +0: so they may be regrouped freely.
-   - float to integer truncates and saturates, NaN becomes 0; integer to integer wraps under `cast`, saturates under
-     `sat`; to bool, everything but 0 is true. To a float type `sat` is `cast`.
-   - f16 and bf16 are held as their bits in a uint16_t: widened to f32, computed, rounded half to even.
-   - i4 and u4 are held sign- or zero-extended in a byte; in buffers two share one, the low nibble first.
-
-   No undefined behaviour on any value; no branches where that matters, so that loops over these vectorise. To be compiled
-   with -ffp-contract=off, in the default rounding mode. NPU_SCALAR is `static inline` unless bitcode.c says otherwise. */
+/* The scalar operators of ir/scalar.def in C: what each of them means on the machine that runs
+   emitted code.  One function an operator and element type, npu_<operator>_<type>: npu_add_i32,
+   npu_exp_f16, npu_floordiv_index; one a pair of types, npu_cast_<from>_<to>, npu_sat_<from>_<to>,
+   npu_bitcast_<from>_<to>. The meaning is that of docs/index-notation.md ("Values", "Types") and
+   equals, bit for bit, what the compiler folds and interprets:  - integers wrap; / truncates and %
+   follows it, by zero they give 0, and MIN / -1 wraps. On `index` they are floor. - shift counts
+   are taken modulo the width; >> of a signed value is arithmetic (as every compiler does it). -
+   min and max propagate NaN, and -0 is below +0: so they may be regrouped freely. - float to
+   integer truncates and saturates, NaN becomes 0; integer to integer wraps under `cast`, saturates
+   under `sat`; to bool, everything but 0 is true. To a float type `sat` is `cast`. - f16 and bf16
+   are held as their bits in a uint16_t: widened to f32, computed, rounded half to even. - i4 and
+   u4 are held sign- or zero-extended in a byte; in buffers two share one, the low nibble first.
+   No undefined behaviour on any value; no branches where that matters, so that loops over these
+   vectorise. To be compiled with -ffp-contract=off, in the default rounding mode. NPU_SCALAR is
+   `static inline` unless bitcode.c says otherwise. */
 #ifndef NPU_HOST_SCALAR_H
 #define NPU_HOST_SCALAR_H
 
@@ -25,6 +24,9 @@
 #ifndef NPU_SCALAR
 #define NPU_SCALAR static inline
 #endif
+
+/* A function a line, as in a table. */
+/* clang-format off */
 
 /* ---- The bits of floats, and the 16-bit floats ---- */
 
@@ -56,9 +58,9 @@ NPU_SCALAR double npu_from_bits_f64(uint64_t bits)
     return a;
 }
 
-/* The exponent is rebiased by an addition; a subnormal is read as 2^-14 + a, from which 2^-14 is taken.
-   Here and below, masks stand for selects: a compiler that moves a float operation under a branch (gcc 12 does) does
-   not vectorise the loop. */
+/* The exponent is rebiased by an addition; a subnormal is read as 2^-14 + a, from which 2^-14 is
+   taken. Here and below, masks stand for selects: a compiler that moves a float operation under a
+   branch (gcc 12 does) does not vectorise the loop. */
 NPU_SCALAR float npu_widen_f16(uint16_t a)
 {
     uint32_t sign = (uint32_t)(a & 0x8000) << 16;
@@ -70,14 +72,16 @@ NPU_SCALAR float npu_widen_f16(uint16_t a)
     return npu_from_bits_f32(sign | bits | (0x7f800000 & special));
 }
 
-/* What lies below 2^-14 is rounded by adding 0.5, whose last bit is worth 2^-24; the rest by adding just under a half
-   to the bits, the last bit kept deciding ties: a carry steps the exponent, up to infinity. */
+/* What lies below 2^-14 is rounded by adding 0.5, whose last bit is worth 2^-24; the rest by
+   adding just under a half to the bits, the last bit kept deciding ties: a carry steps the
+   exponent, up to infinity. */
 NPU_SCALAR uint16_t npu_narrow_f16(float a)
 {
     uint32_t sign = npu_bits_f32(a) >> 16 & 0x8000;
     uint32_t magnitude = npu_bits_f32(a) & 0x7fffffff;
     uint32_t small = 0 - (uint32_t)(magnitude < 0x38800000);
-    uint32_t bits = npu_bits_f32(npu_from_bits_f32(magnitude) + npu_from_bits_f32(0x3f000000 & small));
+    float half = npu_from_bits_f32(0x3f000000 & small);
+    uint32_t bits = npu_bits_f32(npu_from_bits_f32(magnitude) + half);
     uint32_t normal = (bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13;
     uint32_t finite = ((bits - 0x3f000000) & small) | (normal & ~small);
     uint32_t large = 0 - (uint32_t)(magnitude >= 0x47800000);
@@ -86,13 +90,14 @@ NPU_SCALAR uint16_t npu_narrow_f16(float a)
     return (uint16_t)(sign | (finite & ~large) | (0x7c00 & large) | (payload & nan));
 }
 
-/* One rounding, not two: the f32 between keeps, in its last bit, whether anything was cut off (rounding to odd). */
+/* One rounding, not two: the f32 between keeps, in its last bit, whether anything was cut off
+   (rounding to odd). */
 NPU_SCALAR uint16_t npu_narrow_f64_f16(double a)
 {
     uint64_t magnitude = npu_bits_f64(a) & ~((uint64_t)1 << 63);
     double cut = npu_from_bits_f64(npu_bits_f64(a) & ~(uint64_t)0x1fffffff);
     uint32_t sticky = (magnitude & 0x1fffffff) != 0;
-    bool tiny = magnitude < (uint64_t)0x3c7 << 52; /* below 2^-56: the cut value may be no normal f32 */
+    bool tiny = magnitude < (uint64_t)0x3c7 << 52; /* below 2^-56: may be no normal f32 */
     float odd = npu_from_bits_f32(npu_bits_f32((float)(tiny ? 0 : cut)) | sticky);
     uint16_t sign = (uint16_t)(npu_bits_f64(a) >> 48 & 0x8000);
     bool huge = magnitude >= (uint64_t)0x40f << 52; /* 2^16: infinity, or NaN */
@@ -161,8 +166,8 @@ NPU_SCALAR int64_t npu_wrap_index(uint64_t x) { return (int64_t)x; }
         return npu_wrap_##T(r);                                                                    \
     }
 
-/* A divisor that may be divided by: 1 instead of 0, and instead of the -1 that MIN would overflow with. Then MIN / 1 is
-   the quotient that wraps, and a % 1 the remainder, 0, in both cases. */
+/* A divisor that may be divided by: 1 instead of 0, and instead of the -1 that MIN would overflow
+   with. Then MIN / 1 is the quotient that wraps, and a % 1 the remainder, 0, in both cases. */
 #define NPU_SIGNED(T, C, W, BITS)                                                                  \
     NPU_INTEGER(T, C, W, BITS)                                                                     \
     NPU_SCALAR C npu_divisor_##T(C a, C b)                                                         \
@@ -325,8 +330,8 @@ NPU_HALF(bf16)
 
 /* ---- cast and sat ---- */
 
-/* Float to integer. LOW and HIGH are powers of two, exact in every float type: the least value, and one above the
-   greatest. What the conversion sees lies in its range always. */
+/* Float to integer. LOW and HIGH are powers of two, exact in every float type: the least value,
+   and one above the greatest. What the conversion sees lies in its range always. */
 #define NPU_TRUNCATE(FROM, CF, TO, C, LOW, HIGH, MAX)                                              \
     NPU_SCALAR C npu_cast_##FROM##_##TO(CF a)                                                      \
     {                                                                                              \
@@ -532,7 +537,8 @@ NPU_BITCASTS_64(f64, double)
 NPU_BITCASTS_64(i64, int64_t)
 NPU_BITCASTS_64(u64, uint64_t)
 
-/* ---- 4-bit elements of a buffer: element i lies in byte i / 2, the even one in the low nibble ---- */
+/* ---- 4-bit elements of a buffer: element i lies in byte i / 2, the even one in the low nibble
+   ---- */
 
 NPU_SCALAR uint8_t npu_load_u4(const uint8_t *p, int64_t i)
 {
@@ -555,5 +561,7 @@ NPU_SCALAR void npu_store_i4(uint8_t *p, int64_t i, int8_t a)
 {
     npu_store_u4(p, i, npu_wrap_u4((uint32_t)a));
 }
+
+/* clang-format on */
 
 #endif

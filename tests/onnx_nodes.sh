@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# ONNX's own node tests (Debian's libonnx-testdata), through the interpreter, generated C and the JIT. Nothing may be wrong, fail or
+# crash; what is not supported says so by name. `invalid` is right only for the tests that onnx_nodes.faults lists, whose data do not
+# fit their own model. The release build runs them when it is there: the sanitized one takes ten times as long.
+#   tests/onnx_nodes.sh [VIA...]
+set -u
+src=${KILN_SRC:-$(cd "$(dirname "$0")/.." && pwd)}
+data=${KILN_ONNX_NODES:-/usr/share/libonnx-testdata/data/node}
+least=${KILN_ONNX_LEAST:-650}
+kiln=$src/build/release/bin/kiln
+[ -x "$kiln" ] || kiln=${KILN_BIN:-$src/build/dev/bin}/kiln
+if [ ! -d "$data" ]; then
+    echo "skipped: no ONNX node tests at $data (Debian package libonnx-testdata)"
+    exit 77
+fi
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+export kiln data
+
+verify() { # VIA TEST
+    line=$(timeout 60 "$kiln" verify "$data/$2/model.onnx" --data "$data/$2/test_data_set_0" --via "$1" 2>&1 | head -n 1)
+    echo "$2 $line" | cut -c1-300
+}
+export -f verify
+
+failed=0
+for via in "${@:-interpret c jit}"; do
+    for via in $via; do
+        find "$data" -mindepth 1 -maxdepth 1 -type d -name 'test_*' -printf '%f\n' | sort |
+            xargs -P "$(nproc)" -I{} bash -c "verify $via {}" >"$out/$via"
+        ok=$(grep -c '^[^ ]* ok' "$out/$via")
+        unsupported=$(grep -c '^[^ ]* unsupported: ' "$out/$via")
+        bad=$(grep -v '^[^ ]* ok' "$out/$via" | grep -v '^[^ ]* unsupported: ' |
+            grep -v -w -F -f <(sed '/^#/d;s/ .*//' "$src/tests/onnx_nodes.faults") || true)
+        echo "$via: $(wc -l <"$out/$via") tests, $ok right, $unsupported unsupported"
+        if [ -n "$bad" ] || [ "$ok" -lt "$least" ]; then
+            echo "$bad"
+            failed=1
+        fi
+    done
+done
+exit $failed
