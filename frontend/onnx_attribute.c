@@ -148,6 +148,37 @@ static bool all_inputs_placed(kn_sorter *s, const Kiln__Onnx__Node *node)
     return all;
 }
 
+/* Whether two nodes are the same constant: some exporters write one twice, under one name. */
+static bool same_constant(const kn_onnx *m, const Kiln__Onnx__Node *x, const Kiln__Onnx__Node *y)
+{
+    bool constants = x->op_type && y->op_type && strcmp(x->op_type, "Constant") == 0 && strcmp(y->op_type, "Constant") == 0;
+    if (!constants || x->n_attribute != 1 || y->n_attribute != 1 || !x->attribute[0]->t || !y->attribute[0]->t) {
+        return false;
+    }
+    const Kiln__Onnx__Tensor *a = x->attribute[0]->t, *b = y->attribute[0]->t;
+    return a->data_type == b->data_type && a->n_dims == b->n_dims && a->has_mapped_size && b->has_mapped_size &&
+           memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 && a->mapped_size == b->mapped_size &&
+           memcmp(m->file->data + a->mapped_offset, m->file->data + b->mapped_offset, a->mapped_size) == 0;
+}
+
+/* Who makes which value; each is made once. */
+static void find_makers(kn_sorter *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const Kiln__Onnx__Node *node = s->nodes[i];
+        for (size_t k = 0; k < node->n_output; k++) {
+            size_t other = (size_t)(uintptr_t)kn_map_get(&s->makers, node->output[k]);
+            if (other && same_constant(s->m, s->nodes[other - 1], node)) {
+                s->state[i] = 2; /* left out */
+            } else if (other) {
+                kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, node->name), "`%s` is defined twice", node->output[k]);
+            } else if (*node->output[k]) {
+                kn_map_set(&s->makers, node->output[k], (void *)(uintptr_t)(i + 1));
+            }
+        }
+    }
+}
+
 /* Depth first, without recursion: a node is placed once all that it reads is. */
 static void place_node(kn_sorter *s, size_t start)
 {
@@ -163,26 +194,17 @@ static void place_node(kn_sorter *s, size_t start)
     }
 }
 
-Kiln__Onnx__Node **kn_onnx_sort(kn_onnx *m, Kiln__Onnx__Node **nodes, size_t n)
+Kiln__Onnx__Node **kn_onnx_sort(kn_onnx *m, Kiln__Onnx__Node **nodes, size_t n, size_t *count)
 {
     kn_sorter s = {.m = m, .nodes = nodes, .makers = kn_map_make(m->arena)};
     s.state = KN_ARRAY(m->arena, unsigned char, n + 1);
     s.sorted = KN_ARRAY(m->arena, Kiln__Onnx__Node *, n + 1);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < nodes[i]->n_output; k++) {
-            if (!*nodes[i]->output[k]) {
-                continue;
-            }
-            if (kn_map_has(&s.makers, nodes[i]->output[k])) {
-                kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, nodes[i]->name), "`%s` is defined twice", nodes[i]->output[k]);
-            }
-            kn_map_set(&s.makers, nodes[i]->output[k], (void *)(uintptr_t)(i + 1));
-        }
-    }
+    find_makers(&s, n);
     for (size_t i = 0; i < n; i++) {
         if (s.state[i] == 0) {
             place_node(&s, i);
         }
     }
+    *count = s.nsorted;
     return s.sorted;
 }

@@ -51,7 +51,7 @@ int kn_onnx_shape_of(kn_onnx *m, const Kiln__Onnx__TensorType *t, const char *na
 /* The attributes of a node, references to a function's resolved. */
 kn_onnx_attr *kn_onnx_attributes(kn_onnx *m, const kn_scope *s, const Kiln__Onnx__Node *node, int *n);
 const kn_onnx_attr *kn_onnx_attribute(const kn_onnx_node *n, const char *name);
-/* Nodes in an order in which each comes after what it reads; raises KN_INVALID on a cycle. */
-Kiln__Onnx__Node **kn_onnx_sort(kn_onnx *m, Kiln__Onnx__Node **nodes, size_t n);
+/* Nodes in an order in which each comes after what it reads; raises KN_INVALID on a cycle and on a name defined twice. */
+Kiln__Onnx__Node **kn_onnx_sort(kn_onnx *m, Kiln__Onnx__Node **nodes, size_t n, size_t *count);
 
 #endif

@@ -140,7 +140,7 @@ static const kn_expr *dimension(kn_onnx *m, const Kiln__Onnx__Dimension *d, cons
     if (d->dim_param && *d->dim_param) {
         return parse_dimension(m, d->dim_param);
     }
-    if (!d->has_dim_value) {
+    if (!d->has_dim_value || d->dim_value == -1) { /* -1: what some exporters write for an open dimension */
         return size(m, size_name(m, kn_intern_f(m->ctx, "%s_d%d", value, axis)));
     }
     if (d->dim_value < 0 || d->dim_value > INT64_C(1) << 48) {
