@@ -337,13 +337,27 @@ static int given_shape(kn_onnx *m, const char *name, const kn_expr **shape)
     return -1;
 }
 
+/* Constants that old exporters list among the inputs, too. */
+static kn_map constants_of(kn_onnx *m, const Kiln__Onnx__Graph *g)
+{
+    kn_map names = kn_map_make(m->arena);
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Kiln__Onnx__Node *node = g->node[i];
+        if (node->op_type && strcmp(node->op_type, "Constant") == 0 && node->n_output == 1) {
+            kn_map_set(&names, node->output[0], m);
+        }
+    }
+    return names;
+}
+
 static void add_inputs(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g)
 {
+    kn_map constants = constants_of(m, g);
     for (size_t i = 0; i < g->n_input; i++) {
         const Kiln__Onnx__ValueInfo *info = g->input[i];
         const char *name = info->name ? info->name : "";
-        if (look_up(s, name)) {
-            continue; /* an initializer with its default listed, as old versions do */
+        if (look_up(s, name) || kn_map_has(&constants, name)) {
+            continue; /* an initializer or constant that is listed as its own default */
         }
         const Kiln__Onnx__TensorType *t = tensor_type(m, info);
         const kn_expr **shape = KN_ARRAY(m->arena, const kn_expr *, KN_MAX_RANK);

@@ -148,32 +148,28 @@ static bool all_inputs_placed(kn_sorter *s, const Kiln__Onnx__Node *node)
     return all;
 }
 
-/* Whether two nodes are the same constant: some exporters write one twice, under one name. */
-static bool same_constant(const kn_onnx *m, const Kiln__Onnx__Node *x, const Kiln__Onnx__Node *y)
+static bool is_constant(const Kiln__Onnx__Node *node)
 {
-    bool constants = x->op_type && y->op_type && strcmp(x->op_type, "Constant") == 0 && strcmp(y->op_type, "Constant") == 0;
-    if (!constants || x->n_attribute != 1 || y->n_attribute != 1 || !x->attribute[0]->t || !y->attribute[0]->t) {
-        return false;
-    }
-    const Kiln__Onnx__Tensor *a = x->attribute[0]->t, *b = y->attribute[0]->t;
-    return a->data_type == b->data_type && a->n_dims == b->n_dims && a->has_mapped_size && b->has_mapped_size &&
-           memcmp(a->dims, b->dims, a->n_dims * sizeof *a->dims) == 0 && a->mapped_size == b->mapped_size &&
-           memcmp(m->file->data + a->mapped_offset, m->file->data + b->mapped_offset, a->mapped_size) == 0;
+    return node->op_type && strcmp(node->op_type, "Constant") == 0;
 }
 
-/* Who makes which value; each is made once. */
+/* Who makes which value; each is made once. Of constants of one name, which some tools leave behind, the last one counts, as in
+   onnxruntime. */
 static void find_makers(kn_sorter *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const Kiln__Onnx__Node *node = s->nodes[i];
         for (size_t k = 0; k < node->n_output; k++) {
-            size_t other = (size_t)(uintptr_t)kn_map_get(&s->makers, node->output[k]);
-            if (other && same_constant(s->m, s->nodes[other - 1], node)) {
-                s->state[i] = 2; /* left out */
+            const char *name = node->output[k];
+            size_t other = (size_t)(uintptr_t)kn_map_get(&s->makers, name);
+            if (other && is_constant(node) && is_constant(s->nodes[other - 1])) {
+                s->state[other - 1] = 2; /* left out */
+                kn_warn(s->m->ctx, kn_onnx_loc(s->m, name), "a constant that is defined twice: the last one counts");
             } else if (other) {
-                kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, node->name), "`%s` is defined twice", node->output[k]);
-            } else if (*node->output[k]) {
-                kn_map_set(&s->makers, node->output[k], (void *)(uintptr_t)(i + 1));
+                kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, node->name), "`%s` is defined twice", name);
+            }
+            if (*name) {
+                kn_map_set(&s->makers, name, (void *)(uintptr_t)(i + 1));
             }
         }
     }
