@@ -394,35 +394,36 @@ static bool put_alloc(c_emitter *c, const kn_loop *s, const kn_loop *next)
     return false;
 }
 
-/* A pointer; of 4-bit elements an offset instead, since it may be odd: the buffer's own pointer
- * serves then. */
+/* Where a view of `source` begins: `at` elements on. Of 4-bit elements, which may begin inside a
+   byte, the pointer stays that of the source. */
+static const char *view_text(const c_emitter *c, const c_name *source, const char *at)
+{
+    if (source->form == C_VARIABLE)
+        return kn_format(c->arena, "&%s", source->c);
+    if (kn_c_is_packed(source->type) || strcmp(at, "0") == 0)
+        return source->c;
+    return kn_format(c->arena, "&%s[%s]", source->c, at);
+}
+
 static void put_view(c_emitter *c, const kn_loop *s)
 {
     const kn_buffer *b = &s->buffer;
     const kn_expr *offset = b->offset ? b->offset : kn_index(c->arena, 0);
     int from = kn_c_find(c, s->name);
     c_name source = c->scope.at[from];
-    c_decl d = kn_c_decl_begin(c);
     kn_str at = kn_str_make(c->arena);
-    kn_buffer flat = {.rank = 1, .shape = &offset};
-    c_name whole = source;
-    whole.buffer = &flat;
-    kn_c_put_address(c, &at, &whole, &offset, 1);
-    bool start = strcmp(kn_str_get(&at), "0") == 0;
-    bool variable = source.form == C_VARIABLE;
+    c_decl d = kn_c_decl_begin(c);
     kn_c_read(c, from);
+    kn_c_put_address(c, &at, &source, &offset, 1);
     int name = kn_c_declare(c, b->name, b, b->type, C_POINTER, NULL);
     c_name *n = &c->scope.at[name];
     n->readonly = source.readonly;
-    if (kn_c_is_packed(b->type) && !start) {
+    if (kn_c_is_packed(b->type) && strcmp(kn_str_get(&at), "0") != 0) {
         n->at = kn_c_fresh(c, kn_format(c->arena, "%s_at", n->c));
         kn_c_line(c, "const int64_t %s = %s;", n->at, kn_str_get(&at));
     }
-    bool take = variable || (!start && !n->at);
-    kn_c_line(c, "%s%s *const %s = %s%s%s%s%s;", const_text(n->readonly),
-              kn_c_element_type(b->type), n->c, take ? "&" : "", source.c,
-              take && !variable ? "[" : "", take && !variable ? kn_str_get(&at) : "",
-              take && !variable ? "]" : "");
+    kn_c_line(c, "%s%s *const %s = %s;", const_text(n->readonly), kn_c_element_type(b->type), n->c,
+              view_text(c, &source, kn_str_get(&at)));
     kn_c_decl_end(c, d, name);
 }
 

@@ -106,8 +106,8 @@ void kn_c_put_within(c_emitter *c, kn_str *out, const kn_expr *e, int least);
 bool kn_c_has_load(const kn_expr *e);
 /* Evaluates what is constant; to be done once, at the root. */
 const kn_expr *kn_c_fold(const c_emitter *c, const kn_expr *e);
-/* The number of an element, from the start of the buffer; all of a buffer, without subscripts, is
- * 0. */
+/* The number of an element, from the start of the buffer; one subscript alone is that number; all
+ * of a buffer, without subscripts, is 0. */
 void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs,
                       int nsubs);
 /* An element as something to be read or assigned. Not for 4-bit types. */

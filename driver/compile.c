@@ -3,6 +3,7 @@
 
 #include "codegen/codegen.h"
 #include "driver/driver.h"
+#include "support/dtype.h"
 
 kn_via kn_driver_via(kn_via via)
 {
@@ -27,6 +28,7 @@ static void dump(void *env, const char *pass, const char *text)
 kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *options)
 {
     kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph};
+    u.target = kn_driver_target(a, options);
     const char *const *pipeline = kn_pipeline(options ? options->level : 2);
     int n = 0;
     while (pipeline[n]) {
@@ -91,10 +93,39 @@ static const char *const *describe_bounds(kn_arena *a, const kn_graph *g, const 
     return texts;
 }
 
-static kn_program *new_program(kn_model *model)
+/* No machine holds more than an int64_t counts: at their least, all tensors must fit. */
+static void require_possible(kn_ctx *ctx, const kn_graph *g, const kn_value *v)
+{
+    int64_t count = 1;
+    bool fits = true, empty = false;
+    for (int i = 0; i < v->rank; i++) {
+        kn_range r = kn_index_range(v->shape[i], g->sizes, g->nsizes);
+        empty = empty || r.lo <= 0;
+        fits = fits && !__builtin_mul_overflow(count, r.lo, &count);
+    }
+    if (!empty && (!fits || kn_dtype_bytes(v->type, count) < 0)) {
+        kn_raise(ctx, KN_INVALID, v->loc, "%s has more elements than memory can have", v->name);
+    }
+}
+
+static void require_all_possible(kn_ctx *ctx, const kn_graph *g)
+{
+    for (int i = 0; i < g->ninputs; i++) {
+        require_possible(ctx, g, g->inputs[i]);
+    }
+    for (int i = 0; i < g->nnodes; i++) {
+        for (int r = 0; r < g->nodes[i]->noutputs; r++) {
+            require_possible(ctx, g, g->nodes[i]->outputs[r]);
+        }
+    }
+}
+
+kn_program *kn_driver_describe(kn_model *model)
 {
     kn_arena *a = kn_arena_create(model->ctx);
     const kn_graph *g = model->graph;
+    kn_graph_sweep(model->graph); /* computed sizes that nothing mentions go */
+    require_all_possible(model->ctx, g);
     kn_program *p = KN_NEW(a, kn_program);
     p->ctx = model->ctx;
     p->arena = a;
@@ -120,10 +151,29 @@ static kn_program *new_program(kn_model *model)
     return p;
 }
 
+/* Other targets than the host run on the simulator, however asked. */
+static kn_program *simulated(kn_model *model, const kn_compile_options *options)
+{
+    if (options->via == KN_VIA_C || options->via == KN_VIA_JIT) {
+        kn_raise(model->ctx, KN_UNSUPPORTED, kn_loc_none(), "target %s runs on the simulator, not --via %s",
+                 options->target, options->via == KN_VIA_C ? "c" : "jit");
+    }
+    kn_program *p = kn_driver_describe(model);
+    kn_unit u = kn_driver_lower(p->arena, model, options);
+    kn_engine_sim(p, model, &u);
+    return p;
+}
+
 kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options)
 {
     kn_via via = kn_driver_via(options ? options->via : KN_VIA_DEFAULT);
-    kn_program *p = new_program(model);
+    kn_arena *target = kn_arena_create(model->ctx);
+    bool host = !kn_driver_target(target, options);
+    kn_release(model->ctx, target);
+    if (!host) {
+        return simulated(model, options);
+    }
+    kn_program *p = kn_driver_describe(model);
     if (via == KN_VIA_INTERPRET) {
         kn_engine_interpret(p, model);
         return p;

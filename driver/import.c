@@ -13,6 +13,53 @@ static bool is_text(const kn_file *f)
     return n > 0;
 }
 
+/* ---- what the user fixes, on a graph that was read from text ---- */
+
+static void narrow(kn_graph *g, const char *name, int64_t lo, int64_t hi)
+{
+    for (int i = 0; i < g->nsizes; i++) {
+        if (strcmp(g->sizes[i].name, name) == 0 && !g->sources[i].value) {
+            kn_graph_size(g, name, lo, hi);
+            return;
+        }
+    }
+    kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no dimension `%s`", name);
+}
+
+static void fix_shape(kn_graph *g, const kn_value *v, const struct kn_input_shape *shape)
+{
+    kn_ctx *ctx = kn_arena_ctx(g->arena);
+    if (v->rank != shape->rank) {
+        kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s has %d dimensions, the shape given %d", v->name, v->rank, shape->rank);
+    }
+    for (int i = 0; i < v->rank; i++) {
+        int64_t fixed = shape->dims[i];
+        if (v->shape[i]->kind == KN_E_VAR) {
+            narrow(g, v->shape[i]->name, fixed, fixed);
+        } else if (!kn_index_const(v->shape[i], &fixed) || fixed != shape->dims[i]) {
+            kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s: dimension %d cannot be %lld", v->name, i,
+                     (long long)shape->dims[i]);
+        }
+    }
+}
+
+static void fix_sizes(kn_graph *g, const kn_import_options *o)
+{
+    for (int i = 0; o && i < o->ndims; i++) {
+        narrow(g, o->dims[i].name, o->dims[i].lo, o->dims[i].hi);
+    }
+    for (int i = 0; o && i < o->nshapes; i++) {
+        const kn_value *v = NULL;
+        for (int k = 0; k < g->ninputs; k++) {
+            v = strcmp(g->inputs[k]->name, o->shapes[i].input) == 0 ? g->inputs[k] : v;
+        }
+        if (!v) {
+            kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no input `%s`", o->shapes[i].input);
+        }
+        fix_shape(g, v, &o->shapes[i]);
+    }
+}
+
 static kn_graph *read_graph(kn_arena *a, const kn_file *file, const kn_import_options *options)
 {
     kn_ctx *ctx = kn_arena_ctx(a);
@@ -20,7 +67,9 @@ static kn_graph *read_graph(kn_arena *a, const kn_file *file, const kn_import_op
         return kn_onnx_import(a, file, options);
     }
     if (is_text(file)) {
-        return kn_graph_parse(a, file->path, (const char *)file->data, file->size);
+        kn_graph *g = kn_graph_parse(a, file->path, (const char *)file->data, file->size);
+        fix_sizes(g, options);
+        return g;
     }
     kn_raise(ctx, KN_INVALID, (kn_loc){.file = file->path}, "not a model: expected ONNX or graph text");
 }
@@ -41,9 +90,11 @@ void kn_driver_release(kn_model *m)
 {
     if (m && --m->references == 0) {
         kn_ctx *ctx = m->ctx;
+        kn_model *base = m->base;
         if (m->file) {
             kn_file_close(ctx, m->file);
         }
         kn_release(ctx, m->arena);
+        kn_driver_release(base);
     }
 }

@@ -30,7 +30,7 @@ static void put_float(unsigned char *at, kn_dtype type, double f)
     }
 }
 
-static void fill(kn_memory m, kn_dtype type, int64_t count, uint64_t seed)
+void kn_probe_fill(kn_memory m, kn_dtype type, int64_t count, uint64_t seed)
 {
     uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     size_t bytes = (size_t)kn_dtype_bits(type) / 8;
@@ -111,7 +111,7 @@ static kn_probe_result probe_graph(kn_sizing *s, uint64_t seed, const kn_probe_s
         const kn_value *v = g->inputs[i];
         int64_t count = count_of(s, v->shape, v->rank, v->name);
         inputs[i] = allocate(s, v->type, count);
-        fill(inputs[i], v->type, count, seed + (uint64_t)i);
+        kn_probe_fill(inputs[i], v->type, count, seed + (uint64_t)i);
     }
     kn_probe_result r = {.outputs = KN_ARRAY(s->arena, kn_probe_output, g->noutputs + 1)};
     kn_memory *outputs = KN_ARRAY(s->arena, kn_memory, g->noutputs + 1);
@@ -133,7 +133,7 @@ static kn_memory constant_of(const kn_sizing *s, const kn_param *p, int number, 
     if (g && number < g->nconsts && g->consts[number]->bytes == m.bytes) {
         memcpy(m.data, g->consts[number]->data, m.bytes);
     } else {
-        fill(m, p->buffer.type, count, seed + 1000 + (uint64_t)number);
+        kn_probe_fill(m, p->buffer.type, count, seed + 1000 + (uint64_t)number);
     }
     return m;
 }
@@ -161,7 +161,7 @@ static kn_probe_result probe_module(kn_sizing *s, uint64_t seed, const kn_probe_
             buffers[nbuffers++] = r.outputs[r.n - 1].memory;
         } else {
             buffers[nbuffers] = allocate(s, p->buffer.type, count);
-            fill(buffers[nbuffers++], p->buffer.type, count, seed + (uint64_t)ninputs++);
+            kn_probe_fill(buffers[nbuffers++], p->buffer.type, count, seed + (uint64_t)ninputs++);
         }
     }
     kn_interp *in = kn_interp_compile(s->arena, m, f);

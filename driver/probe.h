@@ -27,6 +27,9 @@ typedef struct {
    inputs. Raises what the interpreter raises. */
 kn_probe_result kn_probe(kn_arena *a, const kn_unit *u, uint64_t seed, const kn_probe_size *sizes, int nsizes);
 
+/* The seeded values of one buffer. */
+void kn_probe_fill(kn_memory m, kn_dtype type, int64_t count, uint64_t seed);
+
 /* The largest difference |x - y| / (1 + |y|) over all outputs (NaN equals NaN), infinity when they do not correspond.
    *where names the output. */
 double kn_probe_difference(const kn_probe_result *x, const kn_probe_result *y, const char **where);

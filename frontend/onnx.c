@@ -468,7 +468,7 @@ static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_
     if (v->def && strcmp(v->name, name) == 0 && !check) {
         return v;
     }
-    const char *fresh = kn_onnx_value_name(m, "", name);
+    const char *fresh = kn_onnx_output_name(m, name);
     if (check) {
         return checked_output(m, info, v, fresh);
     }

@@ -43,6 +43,8 @@ kn_value *kn_onnx_tensor(kn_onnx *m, const Kiln__Onnx__Tensor *t, const char *na
 kn_dtype kn_onnx_element_type(const kn_onnx *m, int32_t code, const char *where);
 /* A name for a new value: the ONNX name with the characters that graph text allows, unique in the graph. */
 const char *kn_onnx_value_name(kn_onnx *m, const char *prefix, const char *name);
+/* The name of an output of the model: its own, unless another value has it. */
+const char *kn_onnx_output_name(kn_onnx *m, const char *name);
 /* An identifier for the graph. */
 const char *kn_onnx_graph_name(kn_onnx *m, const char *name);
 /* The shape that a type declares, over the graph's sizes; names made up from `name` where it is open. Returns the rank, or

@@ -188,6 +188,28 @@ const int64_t *kn_onnx_const_ints(const kn_onnx_node *n, int k, int *count)
     return out;
 }
 
+static void need_one(const kn_onnx_node *n, int k, int count)
+{
+    if (count != 1)
+        kn_onnx_invalid(n, "input %d has %d elements, expected 1", k, count);
+}
+
+const kn_expr *kn_onnx_content_one(const kn_onnx_node *n, int k, int64_t lo, int64_t hi)
+{
+    int count;
+    const kn_expr *const *content = kn_onnx_content(n, k, lo, hi, &count);
+    need_one(n, k, count);
+    return content[0];
+}
+
+int64_t kn_onnx_const_one(const kn_onnx_node *n, int k)
+{
+    int count;
+    const int64_t *content = kn_onnx_const_ints(n, k, &count);
+    need_one(n, k, count);
+    return content[0];
+}
+
 const int64_t *kn_onnx_ints_or_operand(const kn_onnx_node *n, const char *name, int k, int *count)
 {
     const int64_t *v = kn_onnx_ints(n, name, count);
@@ -209,6 +231,13 @@ int kn_onnx_axis(const kn_onnx_node *n, int64_t axis, int rank)
 kn_range kn_onnx_range(const kn_onnx_node *n, const kn_expr *e)
 {
     return kn_index_range(e, n->g->sizes, n->g->nsizes);
+}
+
+int64_t kn_onnx_most(const kn_onnx_node *n, const kn_expr *const *dims, int rank)
+{
+    enum { MOST = 1 << 30 };
+    int64_t all = kn_onnx_range(n, kn_index_product(n->g->arena, dims, rank)).hi;
+    return all < 0 || all > MOST ? MOST : all;
 }
 
 /* x <= y for certain. */

@@ -84,8 +84,7 @@ void kn_onnx_non_max_suppression(kn_onnx_node *n)
     kn_value *const inputs[] = {kn_onnx_need(n, 0), kn_onnx_need(n, 1), kn_onnx_in(n, 2),
                                 kn_onnx_in(n, 3), kn_onnx_in(n, 4)};
     const kn_attr centre = kn_attr_int("centre", kn_onnx_int(n, "center_point_box", 0));
-    int64_t most =
-        kn_onnx_range(n, kn_index_product(arena(n), inputs[1]->shape, inputs[1]->rank)).hi;
+    int64_t most = kn_onnx_most(n, inputs[1]->shape, inputs[1]->rank);
     kn_value *count = kn_onnx_emit(n, INNER, "count_boxes", inputs, 5, &centre, 1);
     const kn_expr *size = kn_graph_content(n->g, count, 0, most)[0];
     kn_onnx_emit(n, 0, "select_boxes", inputs, 5, ATTRS(centre, kn_attr_index("count", size)));

@@ -32,9 +32,11 @@ static const kn_expr *scaled(const kn_onnx_node *n, const kn_expr *dim, double s
 {
     kn_arena *a = n->g->arena;
     int64_t d;
+    if (!(scale > 1e-6 && scale < 1e6))
+        kn_onnx_unsupported(n, "a scale of %g", scale);
     if (kn_index_const(dim, &d))
         return kn_index(a, (int64_t)floor((double)d * scale));
-    if (scale == floor(scale) && scale < 1e6)
+    if (scale == floor(scale))
         return kn_index_mul(a, dim, kn_index(a, (int64_t)scale));
     if (1 / scale == floor(1 / scale))
         return kn_index_div(a, dim, kn_index(a, (int64_t)(1 / scale)));
@@ -54,6 +56,8 @@ static void keep_aspect(const kn_onnx_node *n, const kn_value *x, target *t, boo
         if (k == 0 || (larger ? scale > best : scale < best))
             best = scale;
     }
+    if (!(best > 1e-6 && best < 1e6))
+        kn_onnx_unsupported(n, "a scale of %g", best);
     for (int k = 0; k < t->naxes; k++) {
         int64_t from = 0;
         kn_index_const(x->shape[t->axes[k]], &from);

@@ -30,8 +30,11 @@ const int64_t *kn_onnx_ints(const kn_onnx_node *n, const char *name, int *count)
    time. Raises KN_UNSUPPORTED when they cannot be had. */
 const kn_expr *const *kn_onnx_content(const kn_onnx_node *n, int k, int64_t lo, int64_t hi,
                                       int *count);
+/* The element of an operand of one. */
+const kn_expr *kn_onnx_content_one(const kn_onnx_node *n, int k, int64_t lo, int64_t hi);
 /* The same where only constants serve. */
 const int64_t *kn_onnx_const_ints(const kn_onnx_node *n, int k, int *count);
+int64_t kn_onnx_const_one(const kn_onnx_node *n, int k);
 /* The integers of attribute `name` or else of operand k; NULL when neither is there. */
 const int64_t *kn_onnx_ints_or_operand(const kn_onnx_node *n, const char *name, int k, int *count);
 int kn_onnx_axis(const kn_onnx_node *n, int64_t axis, int rank); /* in 0..rank-1, or raises */
@@ -39,6 +42,8 @@ int kn_onnx_axis(const kn_onnx_node *n, int64_t axis, int rank); /* in 0..rank-1
 /* ---- index arithmetic that knows the graph's bounds ---- */
 
 kn_range kn_onnx_range(const kn_onnx_node *n, const kn_expr *e);
+/* A bound for a count of at most the elements of these dimensions. */
+int64_t kn_onnx_most(const kn_onnx_node *n, const kn_expr *const *dims, int rank);
 const kn_expr *kn_onnx_min(const kn_onnx_node *n, const kn_expr *x, const kn_expr *y);
 const kn_expr *kn_onnx_max(const kn_onnx_node *n, const kn_expr *x, const kn_expr *y);
 

@@ -108,7 +108,8 @@ void kn_onnx_dropout(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0), *training = kn_onnx_in(n, 2), *ratio = kn_onnx_in(n, 1);
     int64_t on = 0;
-    if (training && (!training->content || !kn_index_const(training->content[0], &on)))
+    if (training && (!training->content || kn_value_count(training) != 1 ||
+                     !kn_index_const(training->content[0], &on)))
         kn_onnx_unsupported(n, "training_mode must be constant");
     const kn_expr *r = on && ratio ? kn_value_literal(n->g->arena, ratio) : NULL;
     if (on && !(r && r->f == 0))
@@ -184,11 +185,7 @@ void kn_onnx_softmax(kn_onnx_node *n)
 
 void kn_onnx_cumulate(kn_onnx_node *n)
 {
-    int count;
-    const int64_t *axis = kn_onnx_const_ints(n, 1, &count);
-    if (count != 1)
-        kn_onnx_invalid(n, "axis has %d elements, expected 1", count);
-    const kn_attr attrs[] = {kn_attr_int("axis", axis[0]),
+    const kn_attr attrs[] = {kn_attr_int("axis", kn_onnx_const_one(n, 1)),
                              kn_attr_int("exclusive", kn_onnx_int(n, "exclusive", 0)),
                              kn_attr_int("reverse", kn_onnx_int(n, "reverse", 0))};
     kn_onnx_emit(n, 0, strcmp(n->type, "CumSum") == 0 ? "cumsum" : "cumprod",

@@ -330,7 +330,6 @@ static void read_grouped(kn_onnx_node *n, int64_t heads, int64_t shared, parts *
 void kn_onnx_group_query_attention(kn_onnx_node *n)
 {
     kn_arena *a = n->g->arena;
-    int count;
     int64_t window = kn_onnx_int(n, "local_window_size", -1);
     parts p = {.causal = true,
                .left = window > 0 ? window - 1 : -1,
@@ -340,7 +339,7 @@ void kn_onnx_group_query_attention(kn_onnx_node *n)
         kn_onnx_unsupported(n, "smooth_softmax or head_sink");
     read_grouped(n, kn_onnx_int(n, "num_heads", 0), kn_onnx_int(n, "kv_num_heads", 0), &p);
     const kn_expr *queries = p.q->shape[2];
-    const kn_expr *const *total = kn_onnx_content(n, 6, 1, KN_SIZE_DEFAULT_MAX, &count);
+    const kn_expr *total = kn_onnx_content_one(n, 6, 1, KN_SIZE_DEFAULT_MAX);
     kn_value *last = kn_onnx_cast(n, INNER, kn_onnx_need(n, 5), KN_I64);
     const kn_expr *batch[] = {p.q->shape[0]}, *ahead[] = {kn_index_sub(a, number(n, 1), queries)};
     last = kn_onnx_reshape(n, INNER, last, batch, 1);
@@ -360,8 +359,8 @@ void kn_onnx_group_query_attention(kn_onnx_node *n)
         p.k = rotate(n, INNER, p.k, at, kn_onnx_need(n, 7), kn_onnx_need(n, 8), interleaved,
                      2 * half);
     }
-    p.k = write_cache(n, kn_onnx_wants(n, 1) ? 1 : -1, past, p.k, first, total[0]);
-    p.v = write_cache(n, kn_onnx_wants(n, 2) ? 2 : -1, kn_onnx_in(n, 4), p.v, first, total[0]);
+    p.k = write_cache(n, kn_onnx_wants(n, 1) ? 1 : -1, past, p.k, first, total);
+    p.v = write_cache(n, kn_onnx_wants(n, 2) ? 2 : -1, kn_onnx_in(n, 4), p.v, first, total);
     p.lengths = kn_onnx_binary(n, INNER, "add", last, kn_onnx_scalar(n, KN_I64, 1));
     p.bias = kn_onnx_in(n, 10);
     merge_heads(n, 0, emit_attention(n, &p));

@@ -20,13 +20,20 @@ static void fill(const kn_onnx_node *n, const char *name, int64_t *out, int coun
         out[k] = v ? v[k] : otherwise;
 }
 
+/* What is added and multiplied here must not overflow. */
+static void check_small(const kn_onnx_node *n, int64_t v)
+{
+    if (v > 1 << 24 || v < -(1 << 24))
+        kn_onnx_invalid(n, "%lld in the description of a window", (long long)v);
+}
+
 /* SAME: as many windows as strides fit; the odd element of padding goes behind (UPPER) or before.
  */
 static void pad_same(const kn_onnx_node *n, const kn_value *x, windows *w, bool upper)
 {
     for (int k = 0; k < w->d; k++) {
         int64_t span = (w->kernel[k] - 1) * w->dilations[k] + 1, total = span - 1, in;
-        if (kn_index_const(x->shape[k + 2], &in))
+        if (kn_index_const(x->shape[k + 2], &in) && in < 1 << 30)
             total = ((in + w->strides[k] - 1) / w->strides[k] - 1) * w->strides[k] + span - in;
         else if (w->strides[k] != 1)
             kn_onnx_unsupported(n, "auto_pad of a symbolic dimension with a stride above 1");
@@ -52,8 +59,13 @@ static windows read_windows(const kn_onnx_node *n, const kn_value *x, const kn_v
     fill(n, "dilations", w.dilations, w.d, 1);
     fill(n, "pads", pads, 2 * w.d, 0);
     for (int k = 0; k < w.d; k++) {
-        if (w.strides[k] < 1 || w.dilations[k] < 1)
-            kn_onnx_invalid(n, "strides and dilations must be positive");
+        if (w.strides[k] < 1 || w.dilations[k] < 1 || w.kernel[k] < 0)
+            kn_onnx_invalid(n, "strides, dilations and kernel must be positive");
+        check_small(n, w.strides[k]);
+        check_small(n, w.dilations[k]);
+        check_small(n, w.kernel[k]);
+        check_small(n, pads[k]);
+        check_small(n, pads[w.d + k]);
         w.before[k] = pads[k];
         w.after[k] = pads[w.d + k];
     }
@@ -99,7 +111,10 @@ static void pad_to_output(const kn_onnx_node *n, const kn_value *x, windows *w,
         int64_t in, want, span = (w->kernel[k] - 1) * w->dilations[k] + 1;
         if (!kn_index_const(x->shape[k + 2], &in))
             kn_onnx_unsupported(n, "output_shape or auto_pad of a symbolic dimension");
+        check_small(n, in);
         want = output ? output[k] : in * w->strides[k];
+        check_small(n, output ? want : 0);
+        check_small(n, extra[k]);
         int64_t total = (in - 1) * w->strides[k] + extra[k] + span - want,
                 half = total > 0 ? total / 2 : 0;
         w->before[k] = total < 0 ? 0 : upper ? half : total - half;

@@ -351,7 +351,7 @@ static const kn_expr *range_size(kn_onnx_node *n, kn_value *start, kn_value *lim
                            kn_onnx_scalar(n, KN_F64, 0));
     const kn_expr *const *content =
         kn_graph_content(n->g, kn_onnx_cast(n, INNER, steps, KN_I64), 0, KN_SIZE_DEFAULT_MAX);
-    if (!content)
+    if (!content || kn_value_count(steps) != 1)
         kn_onnx_unsupported(n, "start, limit and delta must be scalars");
     return content[0];
 }
@@ -396,12 +396,9 @@ void kn_onnx_eye_like(kn_onnx_node *n)
 
 void kn_onnx_trilu(kn_onnx_node *n)
 {
-    int count = 1;
     const kn_expr *k = number(n, 0);
     if (kn_onnx_in(n, 1))
-        k = near(n, *kn_onnx_content(n, 1, -KN_SIZE_DEFAULT_MAX, KN_SIZE_DEFAULT_MAX, &count));
-    if (count != 1)
-        kn_onnx_invalid(n, "k has %d elements, expected 1", count);
+        k = near(n, kn_onnx_content_one(n, 1, -KN_SIZE_DEFAULT_MAX, KN_SIZE_DEFAULT_MAX));
     kn_onnx_emit(n, 0, "trilu", VALUES(kn_onnx_need(n, 0)),
                  ATTRS(kn_attr_int("upper", kn_onnx_int(n, "upper", 1)), kn_attr_index("k", k)));
 }
@@ -444,9 +441,8 @@ void kn_onnx_scatter(kn_onnx_node *n)
 /* How many elements are not zero: read at run time, at most all. */
 static const kn_expr *count_of(kn_onnx_node *n, kn_value *v)
 {
-    int64_t all = kn_onnx_range(n, kn_index_product(arena(n), v->shape, v->rank)).hi;
     kn_value *count = kn_onnx_unary(n, INNER, "count_nonzero", v);
-    return kn_graph_content(n->g, count, 0, all < 0 || all > FAR ? FAR : all)[0];
+    return kn_graph_content(n->g, count, 0, kn_onnx_most(n, v->shape, v->rank))[0];
 }
 
 void kn_onnx_nonzero(kn_onnx_node *n)
@@ -470,12 +466,9 @@ void kn_onnx_compress(kn_onnx_node *n)
 
 void kn_onnx_top_k(kn_onnx_node *n)
 {
-    int count = 1;
     const kn_expr *k = number(n, kn_onnx_int(n, "k", 1));
     if (kn_onnx_in(n, 1))
-        k = *kn_onnx_content(n, 1, 0, KN_SIZE_DEFAULT_MAX, &count);
-    if (count != 1)
-        kn_onnx_invalid(n, "K has %d elements, expected 1", count);
+        k = kn_onnx_content_one(n, 1, 0, KN_SIZE_DEFAULT_MAX);
     const kn_attr attrs[] = {kn_attr_index("k", k), kn_attr_int("axis", kn_onnx_int(n, "axis", -1)),
                              kn_attr_int("largest", kn_onnx_int(n, "largest", 1))};
     kn_onnx_emit_all(n, 2, "top_k", VALUES(kn_onnx_need(n, 0)), attrs, 3);

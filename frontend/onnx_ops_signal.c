@@ -6,16 +6,6 @@ static kn_arena *arena(const kn_onnx_node *n)
     return n->g->arena;
 }
 
-/* The one element of operand k, an integer. */
-static const kn_expr *scalar_content(const kn_onnx_node *n, int k)
-{
-    int count;
-    const kn_expr *const *c = kn_onnx_content(n, k, 0, KN_SIZE_DEFAULT_MAX, &count);
-    if (count != 1)
-        kn_onnx_invalid(n, "input %d has %d elements, expected 1", k, count);
-    return c[0];
-}
-
 /* ---- windows, Fourier ---- */
 
 void kn_onnx_window(kn_onnx_node *n)
@@ -27,7 +17,7 @@ void kn_onnx_window(kn_onnx_node *n)
                            : 0.5,
            a1 = hamming ? -21.0 / 46 : -0.5, a2 = blackman ? 0.08 : 0;
     const kn_attr attrs[] = {
-        kn_attr_index("size", scalar_content(n, 0)),
+        kn_attr_index("size", kn_onnx_content_one(n, 0, 0, KN_SIZE_DEFAULT_MAX)),
         kn_attr_float("a0", a0),
         kn_attr_float("a1", a1),
         kn_attr_float("a2", a2),
@@ -50,14 +40,13 @@ void kn_onnx_dft(kn_onnx_node *n)
     kn_value *x = kn_onnx_need(n, 0);
     bool inverse = kn_onnx_int(n, "inverse", 0) != 0, onesided = kn_onnx_int(n, "onesided", 0) != 0;
     int64_t axis = n->opset < 20 ? kn_onnx_int(n, "axis", 1) : -2;
-    int count;
     if (n->opset >= 20 && kn_onnx_in(n, 2))
-        axis = kn_onnx_const_ints(n, 2, &count)[0];
+        axis = kn_onnx_const_one(n, 2);
     int at = kn_onnx_axis(n, axis, x->rank);
     const kn_expr *length = x->shape[at], *one = kn_index(arena(n), 1),
                   *two = kn_index(arena(n), 2);
     if (kn_onnx_in(n, 1))
-        length = scalar_content(n, 1);
+        length = kn_onnx_content_one(n, 1, 0, KN_SIZE_DEFAULT_MAX);
     else if (inverse && onesided)
         length = kn_index_mul(arena(n), two, kn_index_sub(arena(n), length, one));
     emit_dft(n, 0, x, at, length, inverse, onesided);
@@ -68,18 +57,18 @@ void kn_onnx_stft(kn_onnx_node *n)
 {
     kn_arena *a = arena(n);
     kn_value *x = kn_onnx_need(n, 0), *window = kn_onnx_in(n, 2);
-    int count;
-    const int64_t *step = kn_onnx_const_ints(n, 1, &count);
+    int64_t step = kn_onnx_const_one(n, 1);
     bool real = x->rank == 2 || kn_index_is(x->shape[2], 1);
     if (!real)
         kn_onnx_unsupported(n, "a complex signal");
     if (!window && !kn_onnx_in(n, 3))
         kn_onnx_unsupported(n, "neither a window nor a frame length");
-    const kn_expr *length = kn_onnx_in(n, 3) ? scalar_content(n, 3) : window->shape[0];
+    const kn_expr *length =
+        kn_onnx_in(n, 3) ? kn_onnx_content_one(n, 3, 0, KN_SIZE_DEFAULT_MAX) : window->shape[0];
     const kn_expr *flat[] = {x->shape[0], x->shape[1]};
     kn_value *frames =
         kn_onnx_emit(n, INNER, "frames", VALUES(kn_onnx_reshape(n, INNER, x, flat, 2)),
-                     ATTRS(kn_attr_index("size", length), kn_attr_int("step", step[0])));
+                     ATTRS(kn_attr_index("size", length), kn_attr_int("step", step)));
     if (window)
         frames = kn_onnx_binary(n, INNER, "mul", frames, window);
     const kn_expr *shape[] = {frames->shape[0], frames->shape[1], frames->shape[2], kn_index(a, 1)};
@@ -158,7 +147,7 @@ void kn_onnx_unique(kn_onnx_node *n)
         const kn_expr *total = kn_index_product(arena(n), x->shape, x->rank);
         x = kn_onnx_reshape(n, INNER, x, &total, 1);
     }
-    int64_t most = kn_onnx_range(n, x->shape[kn_onnx_axis(n, axis, x->rank)]).hi;
+    int64_t most = kn_onnx_most(n, x->shape + kn_onnx_axis(n, axis, x->rank), 1);
     kn_value *count =
         kn_onnx_emit(n, INNER, "count_unique", VALUES(x), ATTRS(kn_attr_int("axis", axis)));
     const kn_expr *size = kn_graph_content(n->g, count, 0, most)[0];

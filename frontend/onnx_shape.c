@@ -4,14 +4,25 @@
 
 #include "frontend/onnx_internal.h"
 
-const char *kn_onnx_value_name(kn_onnx *m, const char *prefix, const char *name)
+static const char *allowed_name(kn_onnx *m, const char *prefix, const char *name)
 {
     kn_str s = kn_str_make(m->arena);
     kn_put(&s, prefix);
     for (const char *c = name; *c; c++) {
         kn_put_char(&s, isalnum((unsigned char)*c) || strchr("_.:/-", *c) ? *c : '_');
     }
-    return kn_graph_fresh(m->g, kn_intern(m->ctx, *kn_str_get(&s) ? kn_str_get(&s) : "v"));
+    return kn_intern(m->ctx, *kn_str_get(&s) ? kn_str_get(&s) : "v");
+}
+
+const char *kn_onnx_value_name(kn_onnx *m, const char *prefix, const char *name)
+{
+    return kn_graph_fresh(m->g, allowed_name(m, prefix, name));
+}
+
+const char *kn_onnx_output_name(kn_onnx *m, const char *name)
+{
+    const char *own = allowed_name(m, "", name);
+    return kn_map_has(&m->g->values, own) ? kn_graph_fresh(m->g, own) : own;
 }
 
 /* ---- dimensions ---- */

@@ -197,11 +197,13 @@ static bool set_transposed(kn_x *x, window *w)
     for (int k = 0; k < w->d; k++) {
         struct window_axis *axis = &w->axis[k];
         long long s = (long long)axis->stride, dil = (long long)axis->dilation;
+        int64_t extra = kn_x_int_at(x, "output_padding", k, 0);
+        if (extra < 0 || extra > 1 << 24)
+            kn_x_fail(x, "output_padding of axis %d is out of range", k);
         const char *from =
             kn_format(x->a, "x%d + %lld - r%d * %lld", k, (long long)axis->before, k, dil);
         axis->out = kn_format(x->a, "(d%d - 1) * %lld + (%s - 1) * %lld + %lld", k, s, axis->k, dil,
-                              1 + (long long)kn_x_int_at(x, "output_padding", k, 0) -
-                                  (long long)(axis->before + axis->after));
+                              1 + (long long)(extra - axis->before - axis->after));
         kn_x_push(x, &at, s == 1 ? from : kn_format(x->a, "(%s) / %lld", from, s));
         kn_x_push(x, &o, axis->out);
         if (s != 1)
@@ -248,4 +250,48 @@ void kn_expand_conv_transpose(kn_str *out, const kn_graph *g, const kn_node *nod
         &x, "[n, o, $i] +=! (X[n, $xc, $at] else 0) * W[$xc, $wo, $r] where $rc, o in 0:$O, $ri");
     kn_x_write(&x, strided ? ", $fits" : "");
     kn_x_write(&x, bias ? "; Y[n, o, $i] = S[n, o, $i] + B[o]" : "");
+}
+
+/* ---- columns back to an image ---- */
+
+/* Sums the columns [n, c * window, places] at the places they came from: element r of the window at
+   place l is pixel l * stride + r * dilation - before. */
+void kn_expand_col2im(kn_str *out, const kn_graph *g, const kn_node *node)
+{
+    kn_x x = kn_x_start(out, g, node);
+    int d = kn_x_count(&x, "image");
+    int64_t area = 1;
+    kn_subs o = {0}, i = kn_x_subs(&x, "x", d);
+    kn_str ranges = kn_str_make(x.a), fits = kn_str_make(x.a);
+    const char *row = "c", *column = "0";
+    for (int k = 0; k < d; k++) {
+        long long s = (long long)kn_x_int_at(&x, "strides", k, 1),
+                  dil = (long long)kn_x_int_at(&x, "dilations", k, 1);
+        long long before = (long long)kn_x_int_at(&x, "before", k, 0),
+                  after = (long long)kn_x_int_at(&x, "after", k, 0);
+        long long size = (long long)kn_x_int_at(&x, "kernel", k, 1);
+        long long large = 1 << 24;
+        if (s < 1 || dil < 1 || size < 1 || s > large || dil > large || size > 1 << 12 ||
+            before < -large || before > large || after < -large || after > large || k > 3)
+            kn_x_fail(&x, "kernel, strides, dilations or padding of axis %d are out of range", k);
+        const char *m = kn_x_index(&x, "image", k);
+        const char *from = kn_format(x.a, "x%d + %lld - r%d * %lld", k, before, k, dil);
+        const char *count =
+            kn_format(x.a, "((%s + %lld) / %lld + 1)", m, before + after - (size - 1) * dil - 1, s);
+        kn_x_push(&x, &o, m);
+        area *= size;
+        row = kn_format(x.a, "(%s) * %lld + r%d", row, size, k);
+        column = kn_format(x.a, "(%s) * %s + (%s) / %lld", column, count, from, s);
+        kn_putf(&ranges, ", x%d in 0:%s, r%d in 0:%lld", k, m, k, size);
+        kn_putf(&fits, ", (%s) %% %lld == 0, %s >= 0, (%s) / %lld < %s", from, s, from, from, s,
+                count);
+    }
+    kn_x_let(&x, "o", &o);
+    kn_x_let(&x, "i", &i);
+    kn_x_set(&x, "row", "%s", row);
+    kn_x_set(&x, "column", "%s", column);
+    kn_x_set(&x, "area", "%lld", (long long)area);
+    kn_x_write(&x, "(X[N, C, L], $attrs) -> Y: typeof(X)[N, C / $area, $o]: "
+                   "Y[n, c, $i] +=! X[n, $row, $column] where c in 0:C / $area");
+    kn_putf(out, "%s%s", kn_str_get(&ranges), kn_str_get(&fits));
 }

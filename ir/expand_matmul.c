@@ -1,6 +1,4 @@
 /* Expansions of products of matrices: operands of rank 1, transposes, zero points, einsum. */
-#include <ctype.h>
-
 #include "ir/expand_internal.h"
 
 /* $A_d, $A_i and so on: dimensions and subscripts of both operands, $Y_i of the result. */
@@ -149,7 +147,9 @@ void kn_expand_matmul_nbits(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x x = kn_x_start(out, g, node);
     int64_t bits = kn_x_int(&x, "bits", 4), block = kn_x_int(&x, "block", 32),
             k = kn_x_int(&x, "k", 0), n = kn_x_int(&x, "n", 0);
-    if ((bits != 4 && bits != 8) || block < 2 || block % 2 != 0 || k < 1 || n < 1)
+    int64_t large = 1 << 30;
+    if ((bits != 4 && bits != 8) || block < 2 || block % 2 != 0 || k < 1 || n < 1 ||
+        block > large || k > large || n > large)
         kn_x_fail(&x, "bits, block, k, n are %lld, %lld, %lld, %lld", (long long)bits,
                   (long long)block, (long long)k, (long long)n);
     int64_t blocks = (k + block - 1) / block;
@@ -181,6 +181,12 @@ typedef struct {
     int n;
 } term;
 
+/* Of ASCII, whatever the locale. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 static const char *read_term(kn_x *x, const char *s, term *t)
 {
     t->n = 0;
@@ -188,7 +194,7 @@ static const char *read_term(kn_x *x, const char *s, term *t)
         bool pack = strncmp(s, "...", 3) == 0;
         if (*s == ' ')
             continue;
-        if ((!pack && !isalpha((unsigned char)*s)) || t->n == KN_MAX_RANK)
+        if ((!pack && !is_letter(*s)) || t->n == KN_MAX_RANK)
             kn_x_fail(x, "the equation is wrong at `%s`", s);
         t->at[t->n++] = (label){.pack = pack, .letter = *s};
         s += pack ? 2 : 0;

@@ -32,8 +32,8 @@ static void set_axis(kn_x *x, const resize *r, int k)
                        : kn_format(x->a, "(cast(f64, %s) / cast(f64, %s))", m, n));
     bool cubic = strcmp(r->mode, "cubic") == 0;
     double first = cubic ? -1 : 0;
-    if (r->antialias && !(scale > 0))
-        kn_x_fail(x, "antialias needs a constant scale, axis %d has none", k);
+    if (r->antialias && !(scale > 1e-3))
+        kn_x_fail(x, "antialias needs a constant scale above 0.001, axis %d has %g", k, scale);
     if (r->antialias && scale < 1)
         first = floor((cubic ? -2 : -1) / scale) + 1;
     kn_x_set(x, "a", "%s", kn_x_float(x, r->antialias && scale < 1 ? scale : 1));
@@ -60,6 +60,7 @@ static void write_places(kn_x *x, const resize *r, int k)
          "select($s * cast(f64, $n) == 1, -0.5, (cast(f64, i) + 0.5) / $s - 0.5)"},
         {"align_corners", "select($s * cast(f64, $n) == 1, 0, cast(f64, i) * cast(f64, $n - 1) / "
                           "($s * cast(f64, $n) - 1))"},
+        {"tf_half_pixel_for_nn", "(cast(f64, i) + 0.5) / $s"},
         {"asymmetric", "cast(f64, i) / $s"},
         {"tf_crop_and_resize",
          "$r0 * cast(f64, $n - 1) + select($s * cast(f64, $n) == 1, ($r1 - $r0) * cast(f64, $n - "

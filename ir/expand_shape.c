@@ -174,6 +174,24 @@ static void write_flat(kn_x *x, const reshape_side *p, const reshape_side *q)
     kn_x_write(x, "T[t] = cast(typeof(X), 0) where t in 0:$all; T[$from] = X[$j]; Y[$i] = T[$to]");
 }
 
+/* The same number of elements: at once where it is known, else when the sizes are. */
+static void write_requirement(kn_x *x, const reshape_side *p, const reshape_side *q)
+{
+    const kn_expr *have = kn_index_product(x->a, p->shape, p->rank);
+    const kn_expr *want = kn_index_product(x->a, q->shape, q->rank);
+    int64_t m, n;
+    if (kn_expr_equal(have, want))
+        return;
+    if (kn_index_const(have, &m) && kn_index_const(want, &n))
+        kn_x_fail(x, "%lld elements do not make a shape of %lld", (long long)m, (long long)n);
+    kn_str left = kn_str_make(x->a), right = kn_str_make(x->a);
+    for (int k = 0; k < p->rank; k++)
+        kn_putf(&left, " * %s", p->dims.at[k]);
+    for (int k = 0; k < q->rank; k++)
+        kn_putf(&right, " * %s", q->dims.at[k]);
+    kn_putf(x->out, "require 1%s == 1%s; ", kn_str_get(&left), kn_str_get(&right));
+}
+
 /* Row-major order is kept, so both sides are cut into the shortest runs of dimensions whose
    products agree; each is split or merged by itself: (s, 12, 64) -> (s, 768) is Y[i, j] = X[i, j /
    64, j % 64]. Subscripts never divide by a symbol: a merge of symbolic dimensions runs over the
@@ -184,6 +202,7 @@ void kn_expand_reshape(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x x = kn_x_start(out, g, node);
     reshape_side p = operand_side(&x), q = result_side(&x);
     kn_x_write(&x, "(X[$d], $attrs) -> Y: typeof(X)[$o]: ");
+    write_requirement(&x, &p, &q);
     if (is_empty(&p)) {
         indices(&x, q.rank);
         kn_x_write(&x, "Y[$i] = cast(typeof(X), 0)");
@@ -376,6 +395,13 @@ void kn_expand_pad_around(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_write(&x, "Y[$i] = X[$s]");
 }
 
+/* Whether a dimension of the operand is 1, or nothing. */
+static bool at_most_one(const kn_x *x, int axis)
+{
+    const kn_expr *d = x->node->inputs[0]->shape[axis];
+    return kn_index_range(d, x->g->sizes, x->g->nsizes).hi == 1;
+}
+
 /* The operand's dimensions of 1 are repeated; the result's dimensions that are 1 or missing are the
  * operand's. */
 void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
@@ -386,7 +412,7 @@ void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_subs o = kn_x_subs(&x, "", rank), i = indices(&x, rank), s = {0};
     for (int k = 0; k < rank; k++) {
         int from = k - (rank - d.n), to = k - (rank - given);
-        bool one = from >= 0 && kn_x_dim(&x, 0, from) == 1;
+        bool one = from >= 0 && at_most_one(&x, from);
         o.at[k] = to >= 0 ? kn_x_index(&x, "shape", to) : "1";
         if (from >= 0 && strcmp(o.at[k], "1") == 0)
             o.at[k] = d.at[from];

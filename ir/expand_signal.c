@@ -87,7 +87,7 @@ void kn_expand_dft(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "n", "%s", length);
     kn_x_set(&x, "m", "%s", o.at[axis]);
     kn_x_set(&x, "j", "%s", real ? kn_format(x.a, "j in 0:%s / 2 + 1", length) : all);
-    kn_x_set(&x, "over", inverse ? " / cast(acctype(X), %s)" : "", length);
+    kn_x_set(&x, "over", "%s", inverse ? kn_format(x.a, " / cast(acctype(X), %s)", length) : "");
     kn_x_set(&x, "s", inverse ? "-" : "+");
     kn_x_set(&x, "i", inverse ? "+" : "-");
     kn_x_write(

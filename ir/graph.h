@@ -190,6 +190,8 @@ void kn_graph_verify(const kn_graph *g);
 
 void kn_graph_print(kn_str *out, const kn_graph *g);
 kn_graph *kn_graph_parse(kn_arena *a, const char *file, const char *text, size_t n);
+/* "{axis = 1, perm = [1, 0]}" over the graph's sizes, for kn_graph_node(). Raises KN_INVALID. */
+const kn_attr *kn_graph_parse_attrs(kn_graph *g, const char *text, int *n);
 
 /* Runs the whole graph through the reference lowering and the interpreter: the oracle. inputs and outputs in the graph's
    order; `sizes` in the order of g->sizes (those with a source are computed: they are set by the run); outputs

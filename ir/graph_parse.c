@@ -589,13 +589,15 @@ static kn_attr parse_attr(parser *p)
 
 /* ---- nodes ---- */
 
+typedef KN_VEC(kn_attr) attr_list;
+
 typedef struct {
     kn_loc loc;
     const char *op, *notation; /* notation NULL: a row */
     const char *name;
     int64_t group;
     KN_VEC(kn_value *) inputs;
-    KN_VEC(kn_attr) attrs;
+    attr_list attrs;
 } call;
 
 static kn_node *parse_call(parser *p, const result_name *results, int nresults, kn_loc loc);
@@ -639,16 +641,21 @@ static void parse_call_head(parser *p, call *c)
     kn_lex_expect(&p->lx, ")");
 }
 
+static void parse_attrs(parser *p, attr_list *attrs)
+{
+    kn_lex_expect(&p->lx, "{");
+    while (!kn_lex_is(&p->lx, "}")) {
+        kn_push(p->a, attrs, parse_attr(p));
+        if (!kn_lex_accept(&p->lx, ","))
+            break;
+    }
+    kn_lex_expect(&p->lx, "}");
+}
+
 static void parse_call_tail(parser *p, call *c)
 {
-    if (kn_lex_accept(&p->lx, "{")) {
-        while (!kn_lex_is(&p->lx, "}")) {
-            kn_push(p->a, &c->attrs, parse_attr(p));
-            if (!kn_lex_accept(&p->lx, ","))
-                break;
-        }
-        kn_lex_expect(&p->lx, "}");
-    }
+    if (kn_lex_is(&p->lx, "{"))
+        parse_attrs(p, &c->attrs);
     if (kn_lex_accept(&p->lx, "as"))
         c->name = kn_intern(p->ctx, take_string(p, "a node's name in quotes"));
     c->group = -1;
@@ -760,4 +767,16 @@ kn_graph *kn_graph_parse(kn_arena *a, const char *file, const char *text, size_t
     for (int i = 0; i < p.outputs.n; i++)
         resolve_output(&p, &p.outputs.at[i]);
     return p.g;
+}
+
+const kn_attr *kn_graph_parse_attrs(kn_graph *g, const char *text, int *n)
+{
+    parser p = {.ctx = kn_arena_ctx(g->arena), .a = g->arena, .g = g};
+    attr_list attrs = {0};
+    kn_lex_init(&p.lx, p.a, "attributes", text, strlen(text), kn_loc_none());
+    parse_attrs(&p, &attrs);
+    if (p.lx.token.kind != KN_T_END)
+        kn_lex_fail(&p.lx, "expected the end of the attributes");
+    *n = attrs.n;
+    return attrs.at;
 }

@@ -1,20 +1,35 @@
-/* The interpreter's machine: one switch over the opcodes of interp_internal.h, one row of cases a type. */
+/* The interpreter's machine: one switch over the opcodes of interp_internal.h; those that come by
+   type are functions (interp_single.c). */
 #include "ir/interp_ops.h"
+#include "ir/target.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
+/* The call that is under way. */
+typedef struct caller caller;
+struct caller {
+    const kn_code *code;
+    const kn_site *site;
+    const caller *up;
+};
+
 typedef struct {
     kn_ctx *ctx;
     kn_interp *in;
-    kn_arena *memory; /* of the run */
-    uint64_t steps;   /* left */
+    const caller *caller; /* NULL in the first function */
+    kn_arena *memory;     /* of the run */
+    uint64_t steps;       /* left */
 } machine;
 
 /* ---- Failures: they show what the site knows ---- */
 
 static _Noreturn void fail(const machine *m, const kn_code *code, kn_loc loc, const char *text)
 {
+    const caller *from = code->instruction ? m->caller : NULL;
+    if (from)
+        kn_raise(m->ctx, KN_INVALID, from->site->loc, "function %s: %s: %s", from->code->func->name,
+                 code->func->name, text);
     kn_raise(m->ctx, KN_INVALID, loc, "function %s: %s", code->func->name, text);
 }
 
@@ -58,7 +73,8 @@ static _Noreturn void fail_view(const machine *m, const kn_code *code, const kn_
 {
     fail(m, code, site->loc,
          kn_format(m->memory,
-                   "%s, %" PRId64 " elements from %" PRId64 " on, is outside %s, which has %" PRId64,
+                   "%s, %" PRId64 " elements from %" PRId64
+                   " on, is outside %s, which has %" PRId64,
                    site->buffer->name, size, offset, site->name, has));
 }
 
@@ -125,90 +141,71 @@ static void allocate(const machine *m, kn_storage *storage, kn_slot *d, int64_t 
     d[2].i = size;
 }
 
+/* ---- On-chip spaces ---- */
+
+static void space_alloc(const machine *m, const kn_code *code, kn_slot *r, const int32_t *pc)
+{
+    const kn_site *site = &code->sites[pc[6]];
+    kn_space_memory *s = &m->in->spaces[pc[4]];
+    kn_slot *d = &r[pc[1]];
+    int64_t size = r[pc[2]].i, bytes = kn_dtype_bytes((kn_dtype)pc[3], size), at;
+    kn_space_fit fit = kn_space_place(m->memory, s, bytes, pc[5] >= 0 ? &r[pc[5]].i : NULL, &at);
+    if (fit == KN_SPACE_FULL)
+        fail(m, code, site->loc,
+             kn_format(m->memory,
+                       "%s needs %" PRId64 " bytes of %s at %" PRId64 ", which has %" PRId64,
+                       site->buffer->name, bytes, s->space->name, at, s->space->bytes));
+    if (fit == KN_SPACE_UNALIGNED)
+        fail(m, code, site->loc,
+             kn_format(m->memory, "%s lies at %" PRId64 " of %s, which is no multiple of %" PRId64,
+                       site->buffer->name, at, s->space->name, s->space->align));
+    d[0].p = s->data + at;
+    d[1].i = 0;
+    d[2].i = size;
+}
+
+static void space_read(const machine *m, const kn_code *code, const kn_slot *r, const int32_t *pc)
+{
+    const kn_site *site = &code->sites[pc[6]];
+    const kn_space_memory *s = &m->in->spaces[pc[5]];
+    int64_t element = r[pc[2]].i;
+    int64_t at = r[pc[3]].i ? kn_space_unwritten(s, &r[pc[1]], element, (kn_dtype)pc[4]) : -1;
+    if (at >= 0)
+        fail(m, code, site->loc,
+             kn_format(m->memory,
+                       "read of never-written bytes of %s at %" PRId64 ": element %" PRId64
+                       " of %s",
+                       s->space->name, at, element, site->buffer->name));
+}
+
 /* ---- The switch ---- */
 
 #define D r[pc[1]]
 #define X r[pc[2]]
 #define Y r[pc[3]]
 
-#define BINARY(op, T, get, put, value)                                                             \
-    case CODE(op, T): {                                                                            \
-        get(x, X);                                                                                 \
-        get(y, Y);                                                                                 \
-        put(D, value);                                                                             \
-        pc += 4;                                                                                   \
-        break;                                                                                     \
-    }
-#define UNARY(op, T, get, put, value)                                                              \
-    case CODE(op, T): {                                                                            \
-        get(x, X);                                                                                 \
-        put(D, value);                                                                             \
-        pc += 3;                                                                                   \
-        break;                                                                                     \
-    }
-#define LOAD_CASE(T)                                                                               \
-    case KN_I_LOAD + (int)KN_##T:                                                                  \
-        load_##T(&D, &X, Y.i);                                                                     \
-        pc += 4;                                                                                   \
-        break;
-#define STORE_CASE(T)                                                                              \
-    case KN_I_STORE + (int)KN_##T:                                                                 \
-        store_##T(&D, X.i, Y);                                                                     \
-        pc += 4;                                                                                   \
-        break;
-/* Read, combine, write. */
-#define UPDATE(update, T, get, put, value)                                                         \
-    case KN_I_STORE + (int)KN_##update * KN_DTYPE_COUNT + (int)KN_##T: {                           \
-        kn_slot old, new;                                                                          \
-        load_##T(&old, &D, X.i);                                                                   \
-        get(x, old);                                                                               \
-        get(y, Y);                                                                                 \
-        put(new, value);                                                                           \
-        store_##T(&D, X.i, new);                                                                   \
-        pc += 4;                                                                                   \
-        break;                                                                                     \
-    }
-#define PRODUCT_CASE(T, get, put, product, add)                                                    \
-    case KN_I_STORE_PRODUCT + (int)KN_##T: {                                                       \
-        kn_slot old, new;                                                                          \
-        load_##T(&old, &D, X.i);                                                                   \
-        get(sum, old);                                                                             \
-        get(x, Y);                                                                                 \
-        get(y, r[pc[4]]);                                                                          \
-        product;                                                                                   \
-        put(new, add);                                                                             \
-        store_##T(&D, X.i, new);                                                                   \
-        pc += 5;                                                                                   \
-        break;                                                                                     \
-    }
-#define CONVERT(opcode, to, value)                                                                 \
-    case opcode:                                                                                   \
-        D.to = value;                                                                              \
-        pc += 3;                                                                                   \
-        break;
-
-#define INDEX_CASE(opcode, builtin)                                                                \
-    case opcode:                                                                                   \
-        if (builtin(X.i, Y.i, &D.i))                                                               \
-            fail_overflow(m, code);                                                                \
-        pc += 4;                                                                                   \
+#define INDEX_CASE(opcode, builtin)  \
+    case opcode:                     \
+        if (builtin(X.i, Y.i, &D.i)) \
+            fail_overflow(m, code);  \
+        pc += 4;                     \
         break;
 
 /* Moves n pointers on and goes to the next iteration, or past the loop. */
-#define NEXT(n)                                                                                    \
-    {                                                                                              \
-        int64_t step = Y.i;                                                                        \
-        if ((uint64_t)X.i - (uint64_t)D.i <= (uint64_t)step) {                                     \
-            pc += 6 + 2 * (n);                                                                     \
-            break;                                                                                 \
-        }                                                                                          \
-        if (steps-- == 0)                                                                          \
-            fail_steps(m, code);                                                                   \
-        D.i += step;                                                                               \
-        for (int k = 0; k < (n); k++)                                                              \
-            r[pc[6 + 2 * k]].u += r[pc[7 + 2 * k]].u;                                              \
-        pc += pc[4];                                                                               \
-        break;                                                                                     \
+#define NEXT(n)                                                \
+    {                                                          \
+        int64_t step = Y.i;                                    \
+        if ((uint64_t)X.i - (uint64_t)D.i <= (uint64_t)step) { \
+            pc += 6 + 2 * (n);                                 \
+            break;                                             \
+        }                                                      \
+        if (steps-- == 0)                                      \
+            fail_steps(m, code);                               \
+        D.i += step;                                           \
+        for (int k = 0; k < (n); k++)                          \
+            r[pc[6 + 2 * k]].u += r[pc[7 + 2 * k]].u;          \
+        pc += pc[4];                                           \
+        break;                                                 \
     }
 
 static bool inside(int64_t sub, int64_t extent)
@@ -227,12 +224,16 @@ static bool ends_inside(int64_t first, int64_t slope, int64_t span, int64_t exte
 
 static void run(machine *m, const kn_code *code);
 
-static void call(machine *m, const kn_slot *r, const int32_t *pc)
+static void call(machine *m, const kn_code *code, const int32_t *pc)
 {
+    const kn_slot *r = code->regs;
+    caller here = {code, &code->sites[pc[3 + pc[2]]], m->caller};
     const kn_code *callee = m->in->codes.at[pc[1]];
     for (int i = 0; i < pc[2]; i++)
         callee->regs[i] = r[pc[3 + i]];
+    m->caller = &here;
     run(m, callee);
+    m->caller = here.up;
 }
 
 static void run(machine *m, const kn_code *code)
@@ -263,6 +264,11 @@ static void run(machine *m, const kn_code *code)
             if (!inside(D.i, X.i))
                 fail_outside(m, code, &code->sites[pc[3]]);
             pc += 4;
+            break;
+        case KN_I_INSIDE_IF:
+            if (Y.i && !inside(D.i, X.i))
+                fail_outside(m, code, &code->sites[pc[4]]);
+            pc += 5;
             break;
         case KN_I_EXTENTS:
             if (!count_elements(r, pc + 5, pc[4], (kn_dtype)pc[2], &D.i))
@@ -300,9 +306,25 @@ static void run(machine *m, const kn_code *code)
             if (steps-- == 0)
                 fail_steps(m, code);
             m->steps = steps;
-            call(m, r, pc);
+            call(m, code, pc);
             steps = m->steps;
-            pc += 3 + pc[2];
+            pc += 4 + pc[2];
+            break;
+        case KN_I_SPACE_ALLOC:
+            space_alloc(m, code, r, pc);
+            pc += 7;
+            break;
+        case KN_I_SPACE_DROP:
+            kn_space_drop(&m->in->spaces[pc[2]], &D);
+            pc += 3;
+            break;
+        case KN_I_READ:
+            space_read(m, code, r, pc);
+            pc += 7;
+            break;
+        case KN_I_WRITE:
+            kn_space_write(&m->in->spaces[pc[4]], &D, X.i, (kn_dtype)pc[3]);
+            pc += 5;
             break;
         case KN_I_CHECK:
             if (!D.i)
@@ -318,11 +340,7 @@ static void run(machine *m, const kn_code *code)
             INDEX_CASE(KN_I_INDEX_SUB, __builtin_sub_overflow)
             INDEX_CASE(KN_I_INDEX_MUL, __builtin_mul_overflow)
 
-            TYPED_CASES
-
-        default:
-            assert(0 && "an opcode without a case");
-            kn_raise(m->ctx, KN_INTERNAL, code->func->loc, "opcode %d", *pc);
+        default: pc = kn_single[*pc](r, pc); break;
         }
     }
 }
@@ -382,6 +400,7 @@ void kn_interp_run(kn_ctx *ctx, kn_interp *in, const int64_t *scalars, int nscal
         for (int k = 0; k < code->nstorage; k++)
             code->storage[k] = (kn_storage){0};
     }
+    kn_spaces_reset(in);
     set_arguments(ctx, in->main, scalars, nscalars, buffers, nbuffers);
     run(&m, in->main);
     kn_arena_destroy(m.memory);

@@ -1,12 +1,13 @@
 /* Elements of buffers: where they lie, and that they lie inside.
 
-   A subscript is dealt with in the first of these ways that is open to it. It is proved to be in range, once and for all, from what
-   is known of the loops and guards around. In the fast version of an innermost loop, when it grows evenly with the loop's
-   variable, its two ends are looked at on entry; if one is out of range, the loop's other version runs. Else, and in
-   that version, it is looked at in each access.
+   A subscript is dealt with in the first of these ways that is open to it. It is proved to be in
+   range, once and for all, from what is known of the loops and guards around. In the fast version
+   of an innermost loop, when it grows evenly with the loop's variable, its two ends are looked at
+   on entry; if one is out of range, the loop's other version runs. Else, and in that version, it is
+   looked at in each access.
 
-   The element's number is the symbolic sum of subscripts times strides; in an innermost loop one that grows evenly moves along:
-   an addition an iteration. */
+   The element's number is the symbolic sum of subscripts times strides; in an innermost loop one
+   that grows evenly moves along: an addition an iteration. */
 #include "ir/interp_internal.h"
 
 /* ---- Even growth in the innermost loop ---- */
@@ -32,8 +33,8 @@ static const kn_expr *with_variable(kn_compiler *c, const kn_expr *e, const kn_e
     return kn_expr_subst(c->arena, e, &b, 1);
 }
 
-/* How much e grows when the innermost loop's variable grows by 1, in terms of what is known before the loop; NULL when
-   it is not even. */
+/* How much e grows when the innermost loop's variable grows by 1, in terms of what is known before
+   the loop; NULL when it is not even. */
 static const kn_expr *slope_of(kn_compiler *c, const kn_expr *e)
 {
     kn_arena *a = c->arena;
@@ -80,8 +81,19 @@ static bool guarded(kn_compiler *c, const kn_expr *sub, const kn_expr *extent)
 typedef struct {
     const kn_expr *symbolic; /* NULL: loaded */
     int reg;
-    bool inside;
+    bool inside; /* when the guard holds */
+    bool always; /* whether it holds or not */
 } subscript;
+
+/* Proved without what the guard tells. */
+static bool proved_always(kn_compiler *c, const kn_expr *sub, const kn_expr *extent)
+{
+    int facts = c->known.facts.n;
+    c->known.facts.n = c->guard < 0 ? facts : c->sure;
+    bool proof = proved(c, sub, extent);
+    c->known.facts.n = facts;
+    return proof;
+}
 
 static subscript take(kn_compiler *c, const kn_expr *e, const kn_expr *extent)
 {
@@ -91,7 +103,10 @@ static subscript take(kn_compiler *c, const kn_expr *e, const kn_expr *extent)
         return s;
     }
     s.symbolic = kn_symbolic(c, e);
-    s.inside = proved(c, s.symbolic, extent) || guarded(c, s.symbolic, extent);
+    s.always = proved_always(c, s.symbolic, extent);
+    s.inside = s.always || (c->guard >= 0 && proved(c, s.symbolic, extent));
+    if (!s.inside)
+        s.inside = s.always = guarded(c, s.symbolic, extent);
     return s;
 }
 
@@ -100,14 +115,35 @@ static int reg_of(kn_compiler *c, const subscript *s)
     return s->symbolic ? kn_compile_symbolic(c, s->symbolic) : s->reg;
 }
 
+static void check_one(kn_compiler *c, int sub, int extent, int site)
+{
+    kn_words *to = &kn_region_here(c)->code;
+    if (kn_value_seen(c, KN_I_INSIDE, sub, extent, -1) ||
+        (c->guard >= 0 && kn_value_seen(c, KN_I_INSIDE_IF, sub, extent, c->guard)))
+        return;
+    if (c->guard < 0) {
+        KN_EMIT(c, to, KN_I_INSIDE, sub, extent, site);
+        kn_value_see(c, KN_I_INSIDE, sub, extent, -1);
+    } else {
+        KN_EMIT(c, to, KN_I_INSIDE_IF, sub, extent, c->guard, site);
+        kn_value_see(c, KN_I_INSIDE_IF, sub, extent, c->guard);
+    }
+}
+
+static bool all_inside(const subscript *subs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!subs[i].inside)
+            return false;
+    }
+    return true;
+}
+
 /* Checks, for this access, the subscripts that are not inside yet. A message shows them all. */
 static void check(kn_compiler *c, const kn_bound *b, const subscript *subs, int n)
 {
     kn_site site = {.buffer = b->buffer, .n = n};
-    bool inside = true;
-    for (int i = 0; i < n; i++)
-        inside = inside && subs[i].inside;
-    if (inside)
+    if (all_inside(subs, n))
         return;
     site.subs = KN_ARRAY(c->interp->arena, int, n);
     site.exts = KN_ARRAY(c->interp->arena, int, n);
@@ -117,9 +153,33 @@ static void check(kn_compiler *c, const kn_bound *b, const subscript *subs, int 
     }
     int number = kn_site_new(c, site);
     for (int i = 0; i < n; i++) {
-        if (!subs[i].inside && !kn_value_seen(c, KN_I_INSIDE, site.subs[i], site.exts[i]))
-            KN_EMIT(c, &kn_region_here(c)->code, KN_I_INSIDE, site.subs[i], site.exts[i], number);
+        if (!subs[i].inside)
+            check_one(c, site.subs[i], site.exts[i], number);
     }
+}
+
+/* ---- On-chip spaces: what is read was written ---- */
+
+void kn_compile_read(kn_compiler *c, const kn_bound *b, int element)
+{
+    int space = kn_space_number(c->interp, b->buffer->space);
+    if (space < 0)
+        return;
+    int cond = c->guard >= 0 ? c->guard : kn_reg_int(c, 1);
+    int site = kn_site_new(c, (kn_site){.buffer = b->buffer});
+    KN_EMIT(c, &kn_region_here(c)->code, KN_I_READ, b->reg, element, cond, (int32_t)b->buffer->type,
+            space, site);
+}
+
+void kn_compile_write(kn_compiler *c, const kn_bound *b, int element, bool reads)
+{
+    int space = kn_space_number(c->interp, b->buffer->space);
+    if (space < 0)
+        return;
+    if (reads)
+        kn_compile_read(c, b, element);
+    KN_EMIT(c, &kn_region_here(c)->code, KN_I_WRITE, b->reg, element, (int32_t)b->buffer->type,
+            space);
 }
 
 /* ---- Addresses ---- */
@@ -153,26 +213,46 @@ static const kn_expr *stride(kn_compiler *c, const kn_bound *b, int dim)
     return kn_index_product(c->arena, b->shape + dim + 1, b->buffer->rank - dim - 1);
 }
 
-int kn_compile_element(kn_compiler *c, const kn_bound *b, const kn_expr *const *subs)
+/* An operator on values of type index, which wraps: what is loaded under a guard that does not hold
+ * may be anything. */
+static int wrapping(kn_compiler *c, kn_scalar op, int x, int y)
+{
+    return kn_value(c, KN_I_SCALAR + (int)op * KN_DTYPE_COUNT + KN_INDEX, x, y, -1);
+}
+
+/* Adds the loaded subscripts' parts to the register with the symbolic ones', which is `none` when
+ * that is 0. */
+static int add_loaded(kn_compiler *c, const kn_bound *b, const subscript *subs, int n, int sum,
+                      bool none)
+{
+    for (int i = 0; i < n; i++) {
+        if (subs[i].symbolic)
+            continue;
+        const kn_expr *by = stride(c, b, i);
+        int part = subs[i].reg;
+        if (!kn_index_is(by, 1))
+            part = wrapping(c, KN_OP_MUL, part, kn_compile_symbolic(c, by));
+        sum = none ? part : wrapping(c, KN_OP_ADD, sum, part);
+        none = false;
+    }
+    return sum;
+}
+
+int kn_compile_element(kn_compiler *c, const kn_bound *b, const kn_expr *const *subs, bool *always)
 {
     subscript taken[KN_MAX_RANK];
     int n = b->buffer->rank;
     const kn_expr *sum = kn_index(c->arena, 0);
-    for (int i = 0; i < n; i++)
+    *always = true;
+    for (int i = 0; i < n; i++) {
         taken[i] = take(c, subs[i], b->shape[i]);
+        *always = *always && (taken[i].always || c->guard < 0);
+    }
     check(c, b, taken, n);
     for (int i = 0; i < n; i++) {
         if (taken[i].symbolic)
             sum = kn_index_add(c->arena, sum,
                                kn_index_mul(c->arena, taken[i].symbolic, stride(c, b, i)));
     }
-    int reg = address(c, sum);
-    for (int i = 0; i < n; i++) {
-        if (taken[i].symbolic)
-            continue;
-        int by = kn_compile_symbolic(c, stride(c, b, i));
-        int part = kn_value(c, KN_I_INDEX_MUL, taken[i].reg, by, -1);
-        reg = kn_value(c, KN_I_INDEX_ADD, reg, part, -1);
-    }
-    return reg;
+    return add_loaded(c, b, taken, n, address(c, sum), kn_index_is(sum, 0));
 }

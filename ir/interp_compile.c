@@ -1,5 +1,6 @@
-/* Functions and statements to the interpreter's code. An innermost loop is compiled twice where some subscripts could not be proved:
-   once for when their ends turn out to be in range at its entry, once with a look at each access. */
+/* Functions and statements to the interpreter's code. An innermost loop is compiled twice where
+   some subscripts could not be proved: once for when their ends turn out to be in range at its
+   entry, once with a look at each access. */
 #include "ir/interp_internal.h"
 
 #include <assert.h>
@@ -64,9 +65,33 @@ static int size_of(kn_compiler *c, const kn_bound *b)
     return d;
 }
 
+/* On chip: at its offset, or on top of what is in scope. */
+static void space_alloc(kn_compiler *c, const kn_buffer *b, int reg, int space)
+{
+    int offset = b->offset ? kn_compile_expr(c, b->offset) : -1;
+    int size = size_of(c, bind_buffer(c, b, reg));
+    int site = kn_site_new(c, (kn_site){.buffer = b});
+    KN_EMIT(c, here(c), KN_I_SPACE_ALLOC, reg, size, (int32_t)b->type, space, offset, site);
+}
+
+static void drop_allocs(kn_compiler *c, const kn_block *b)
+{
+    for (int i = b->n - 1; i >= 0; i--) {
+        const kn_loop *s = b->at[i];
+        int space = s->kind == KN_S_ALLOC ? kn_space_number(c->interp, s->buffer.space) : -1;
+        if (space >= 0 && !s->buffer.offset)
+            KN_EMIT(c, here(c), KN_I_SPACE_DROP, kn_bound_find(c, s->buffer.name)->reg, space);
+    }
+}
+
 static void alloc_stmt(kn_compiler *c, const kn_loop *s)
 {
     int reg = kn_reg_new(c, kn_depth_here(c), KN_BUFFER_REGS);
+    int space = kn_space_number(c->interp, s->buffer.space);
+    if (space >= 0) {
+        space_alloc(c, &s->buffer, reg, space);
+        return;
+    }
     int size = size_of(c, bind_buffer(c, &s->buffer, reg));
     KN_EMIT(c, here(c), KN_I_ALLOC, reg, size, c->nstorage++, (int32_t)s->buffer.type);
 }
@@ -107,13 +132,16 @@ static void store_stmt(kn_compiler *c, const kn_loop *s)
 {
     kn_bound b = *kn_bound_find(c, s->name);
     int32_t type = (int32_t)b.buffer->type;
+    bool always; /* it is: a statement stands under no guard */
     if (is_product_sum(s)) {
         int x = kn_compile_expr(c, s->expr->args[0]), y = kn_compile_expr(c, s->expr->args[1]);
-        int element = kn_compile_element(c, &b, s->args);
+        int element = kn_compile_element(c, &b, s->args, &always);
+        kn_compile_write(c, &b, element, true);
         KN_EMIT(c, here(c), KN_I_STORE_PRODUCT + type, b.reg, element, x, y);
     } else {
         int value = kn_compile_expr(c, s->expr);
-        int element = kn_compile_element(c, &b, s->args);
+        int element = kn_compile_element(c, &b, s->args, &always);
+        kn_compile_write(c, &b, element, s->op != KN_SET);
         KN_EMIT(c, here(c), KN_I_STORE + (int32_t)s->op * KN_DTYPE_COUNT + type, b.reg, element,
                 value);
     }
@@ -140,7 +168,8 @@ static int buffer_arg(kn_compiler *c, const kn_expr *arg)
     kn_bound b = *kn_bound_find(c, arg->name);
     if (arg->nargs == 0)
         return b.reg;
-    int element = kn_compile_element(c, &b, arg->args);
+    bool always;
+    int element = kn_compile_element(c, &b, arg->args, &always);
     int reg = kn_reg_new(c, kn_depth_here(c), KN_BUFFER_REGS);
     KN_EMIT(c, here(c), KN_I_REST, reg, b.reg, element, (int32_t)b.buffer->type);
     return reg;
@@ -162,6 +191,7 @@ static void call_stmt(kn_compiler *c, const kn_loop *s)
     }
     KN_EMIT(c, here(c), KN_I_CALL, number, regs.n);
     kn_words_put(c, here(c), regs.at, regs.n);
+    KN_EMIT(c, here(c), kn_site_new(c, (kn_site){.name = s->name}));
     kn_values_stale(c);
 }
 
@@ -359,6 +389,7 @@ static void block(kn_compiler *c, const kn_block *b)
     int scope = c->scope.n;
     for (int i = 0; i < b->n; i++)
         stmt(c, b->at[i]);
+    drop_allocs(c, b);
     c->scope.n = scope;
     kn_known_back(&c->known, mark);
 }
@@ -377,7 +408,8 @@ static void scalar_param(kn_compiler *c, const kn_param *p, int reg)
     KN_EMIT(c, here(c), KN_I_BOUND, reg, lo, hi, site);
 }
 
-/* The parameters' registers come first; then, so that constants do not stand between, what checks them. */
+/* The parameters' registers come first; then, so that constants do not stand between, what checks
+ * them. */
 static void params(kn_compiler *c, const kn_func *f)
 {
     int next = 0;
@@ -424,6 +456,8 @@ static kn_code *new_code(kn_interp *in, const kn_func *f)
 {
     kn_code *code = KN_NEW(in->arena, kn_code);
     code->func = f;
+    code->instruction =
+        in->module && in->module->library && kn_module_find(in->module->library, f->name) == f;
     code->number = in->codes.n;
     code->open = true;
     kn_push(in->arena, &in->codes, code);
@@ -452,6 +486,7 @@ static int compile_func(kn_interp *in, const kn_func *f, int calls, kn_loc loc)
     c->arena = c->known.arena = scratch;
     c->out = code;
     c->calls = calls;
+    c->guard = -1;
     c->loc = f->loc;
     kn_region_open(c);
     params(c, f);
@@ -469,6 +504,7 @@ kn_interp *kn_interp_compile(kn_arena *a, const kn_module *m, const kn_func *f)
     in->arena = a;
     in->module = m;
     in->max_steps = UINT64_MAX;
+    kn_spaces_make(in);
     int number = compile_func(in, f, 0, f->loc);
     in->main = in->codes.at[number];
     return in;

@@ -1,8 +1,9 @@
 /* Code of the interpreter under construction: regions, registers, numbered values.
 
-   A pure operation is placed in the outermost region where its operands are known, which is what takes invariant arithmetic out
-   of loops: in the region itself when that is the innermost one open, else before the region inside it that is open, in its `pre`.
-   An operation on the same registers is found again as long as the region that it was placed in is open. */
+   A pure operation is placed in the outermost region where its operands are known, which is what
+   takes invariant arithmetic out of loops: in the region itself when that is the innermost one
+   open, else before the region inside it that is open, in its `pre`. An operation on the same
+   registers is found again as long as the region that it was placed in is open. */
 #include "ir/interp_internal.h"
 
 #include <assert.h>
@@ -100,8 +101,8 @@ int kn_reg_new(kn_compiler *c, int depth, int n)
 
 int kn_reg_const(kn_compiler *c, kn_slot value)
 {
-    const int32_t key[4] = {KN_I_CONST, (int32_t)(uint32_t)value.u, (int32_t)(uint32_t)(value.u >> 32),
-                            -1};
+    const int32_t key[4] = {KN_I_CONST, (int32_t)(uint32_t)value.u,
+                            (int32_t)(uint32_t)(value.u >> 32), -1};
     const kn_numbered *known = find_value(c, key);
     if (known)
         return known->reg;
@@ -134,8 +135,8 @@ static int max_depth(const kn_compiler *c, int a, int b, int d)
 static int compute(kn_compiler *c, const int32_t *key, int depth)
 {
     assert(depth <= kn_depth_here(c));
-    kn_words *to = depth == kn_depth_here(c) ? &c->regions.at[depth]->code
-                                             : &c->regions.at[depth + 1]->pre;
+    kn_words *to =
+        depth == kn_depth_here(c) ? &c->regions.at[depth]->code : &c->regions.at[depth + 1]->pre;
     int reg = kn_reg_new(c, depth, 1), n = 1;
     int32_t words[5] = {key[0], reg};
     for (; n < 4 && key[n] >= 0; n++)
@@ -156,9 +157,9 @@ int kn_value(kn_compiler *c, int32_t opcode, int a, int b, int d)
     return reg;
 }
 
-int kn_value_loaded(kn_compiler *c, int32_t opcode, int a, int b)
+int kn_value_loaded(kn_compiler *c, int32_t opcode, int a, int b, int d)
 {
-    const int32_t key[4] = {opcode, a, b, -1};
+    const int32_t key[4] = {opcode, a, b, d};
     const kn_numbered *known = find_value(c, key);
     if (known)
         return known->reg;
@@ -175,13 +176,16 @@ void kn_values_stale(kn_compiler *c)
     c->loaded.n = 0;
 }
 
-bool kn_value_seen(kn_compiler *c, int32_t opcode, int a, int b)
+bool kn_value_seen(const kn_compiler *c, int32_t opcode, int a, int b, int d)
 {
-    const int32_t key[4] = {opcode, a, b, -1};
-    if (find_value(c, key))
-        return true;
+    const int32_t key[4] = {opcode, a, b, d};
+    return find_value(c, key) != NULL;
+}
+
+void kn_value_see(kn_compiler *c, int32_t opcode, int a, int b, int d)
+{
+    const int32_t key[4] = {opcode, a, b, d};
     add_value(c, key, -1, kn_depth_here(c));
-    return false;
 }
 
 int kn_site_new(kn_compiler *c, kn_site site)

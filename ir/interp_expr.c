@@ -1,6 +1,8 @@
-/* Expressions to the interpreter's code. Index expressions without loads go by their canonical form, a sum of products: its terms
-   are added up from the outermost region inwards, so that what is invariant in a loop is computed before it. All other
-   operators are taken as they stand. select, && and || jump only when the side that they may skip loads something. */
+/* Expressions to the interpreter's code. Index expressions without loads go by their canonical
+   form, a sum of products: its terms are added up from the outermost region inwards, so that what
+   is invariant in a loop is computed before it. All other operators are taken as they stand.
+   Nothing jumps: both sides of a select, of && and || are computed, since operators are total, but
+   the loads of a side that may not count are made under its condition. */
 #include "ir/interp_internal.h"
 
 #include <assert.h>
@@ -147,8 +149,12 @@ static int variable(kn_compiler *c, const kn_expr *e)
 static int load(kn_compiler *c, const kn_expr *e)
 {
     kn_bound b = *kn_bound_find(c, e->name);
-    int element = kn_compile_element(c, &b, e->args);
-    return kn_value_loaded(c, KN_I_LOAD + (int)e->type, b.reg, element);
+    bool always;
+    int element = kn_compile_element(c, &b, e->args, &always);
+    kn_compile_read(c, &b, element);
+    if (always)
+        return kn_value_loaded(c, KN_I_LOAD + (int)e->type, b.reg, element, -1);
+    return kn_value_loaded(c, KN_I_LOAD_IF + (int)e->type, b.reg, element, c->guard);
 }
 
 /* ---- Casts ---- */
@@ -244,72 +250,55 @@ static int cast(kn_compiler *c, const kn_expr *e)
 
 /* ---- Operators ---- */
 
-/* A side that may be skipped, in a region of its own, ending in d's register. */
-static const kn_region *side(kn_compiler *c, const kn_expr *cond, bool holds, const kn_expr *e,
-                             int d)
+static int boolean(kn_compiler *c, kn_scalar op, int x, int y)
 {
-    kn_known_mark mark = kn_known_here(&c->known);
-    kn_known_assume(&c->known, kn_written_out(c, cond), holds);
-    kn_region *r = kn_region_open(c);
-    int x = kn_compile_expr(c, e);
-    KN_EMIT(c, &r->code, KN_I_MOVE, d, x);
-    kn_region_close(c);
-    kn_known_back(&c->known, mark);
-    return r;
+    return kn_value(c, KN_I_SCALAR + (int)op * KN_DTYPE_COUNT + KN_BOOL, x, y, -1);
 }
 
-static int lazy_select(kn_compiler *c, const kn_expr *e)
+/* What counts only when the register `cond`, the value of `test`, is true (or not): its loads
+ * happen only then. */
+static int under(kn_compiler *c, const kn_expr *test, int cond, bool holds, const kn_expr *e)
+{
+    if (!kn_expr_has_load(e))
+        return kn_compile_expr(c, e);
+    kn_known_mark mark = kn_known_here(&c->known);
+    int guard = c->guard, sure = c->sure;
+    if (guard < 0)
+        c->sure = c->known.facts.n;
+    kn_known_assume(&c->known, kn_written_out(c, test), holds);
+    cond = holds ? cond : boolean(c, KN_OP_LNOT, cond, -1);
+    c->guard = guard < 0 ? cond : boolean(c, KN_OP_LAND, guard, cond);
+    int reg = kn_compile_expr(c, e);
+    c->guard = guard;
+    c->sure = sure;
+    kn_known_back(&c->known, mark);
+    return reg;
+}
+
+static int select(kn_compiler *c, const kn_expr *e)
 {
     int cond = kn_compile_expr(c, e->args[0]);
-    int d = kn_reg_new(c, kn_depth_here(c), 1);
-    const kn_region *x = side(c, e->args[0], true, e->args[1], d);
-    const kn_region *y = side(c, e->args[0], false, e->args[2], d);
-    kn_words *to = &kn_region_here(c)->code;
-    kn_words_append(c, to, &x->pre);
-    kn_words_append(c, to, &y->pre);
-    KN_EMIT(c, to, KN_I_JZERO, cond, 3 + x->code.n + 2);
-    kn_words_append(c, to, &x->code);
-    KN_EMIT(c, to, KN_I_JUMP, 2 + y->code.n);
-    kn_words_append(c, to, &y->code);
-    return d;
+    int x = under(c, e->args[0], cond, true, e->args[1]);
+    int y = under(c, e->args[0], cond, false, e->args[2]);
+    return kn_value(c, KN_I_SELECT, cond, x, y);
 }
 
-static int lazy_logic(kn_compiler *c, const kn_expr *e)
+static int logic(kn_compiler *c, const kn_expr *e)
 {
-    bool is_and = e->op == KN_OP_LAND;
     int x = kn_compile_expr(c, e->args[0]);
-    int d = kn_reg_new(c, kn_depth_here(c), 1);
-    const kn_region *y = side(c, e->args[0], is_and, e->args[1], d);
-    kn_words *to = &kn_region_here(c)->code;
-    kn_words_append(c, to, &y->pre);
-    KN_EMIT(c, to, KN_I_MOVE, d, x);
-    if (is_and) {
-        KN_EMIT(c, to, KN_I_JZERO, x, 3 + y->code.n);
-    } else {
-        KN_EMIT(c, to, KN_I_JZERO, x, 3 + 2);
-        KN_EMIT(c, to, KN_I_JUMP, 2 + y->code.n);
-    }
-    kn_words_append(c, to, &y->code);
-    return d;
-}
-
-static bool is_lazy(const kn_expr *e)
-{
-    if (e->op == KN_OP_LAND || e->op == KN_OP_LOR)
-        return kn_expr_has_load(e->args[1]);
-    return e->op == KN_OP_SELECT && (kn_expr_has_load(e->args[1]) || kn_expr_has_load(e->args[2]));
+    return boolean(c, e->op, x, under(c, e->args[0], x, e->op == KN_OP_LAND, e->args[1]));
 }
 
 static int operator(kn_compiler *c, const kn_expr *e)
 {
     int regs[3] = {-1, -1, -1};
-    if (is_lazy(e))
-        return e->op == KN_OP_SELECT ? lazy_select(c, e) : lazy_logic(c, e);
+    if (e->op == KN_OP_SELECT)
+        return select(c, e);
+    if (e->op == KN_OP_LAND || e->op == KN_OP_LOR)
+        return logic(c, e);
     for (int i = 0; i < e->nargs; i++)
         regs[i] = kn_compile_expr(c, e->args[i]);
     int opcode = KN_I_SCALAR + (int)e->op * KN_DTYPE_COUNT + (int)e->args[0]->type;
-    if (e->op == KN_OP_SELECT)
-        opcode = KN_I_SELECT;
     return kn_value(c, opcode, regs[0], regs[1], regs[2]);
 }
 

@@ -1,6 +1,6 @@
-/* The body of an innermost loop as a block: straight code, its one store last. Each instruction is translated with its registers:
-   what the body computes becomes lanes, what moves along evenly becomes lanes where a value is wanted and stays a register
-   with a step where an element is. */
+/* The body of an innermost loop as a block: straight code, its one store last. Each instruction is
+   translated with its registers: what the body computes becomes lanes, what moves along evenly
+   becomes lanes where a value is wanted and stays a register with a step where an element is. */
 #include "ir/interp_internal.h"
 
 typedef struct {
@@ -74,6 +74,16 @@ static int load(translation *t, const int32_t *pc)
     return 4;
 }
 
+static int load_if(translation *t, const int32_t *pc)
+{
+    kn_access a = access_of(t, pc[2], pc[3], (kn_dtype)(pc[0] - KN_I_LOAD_IF));
+    int cond = operand(t, pc[4]);
+    kn_push(t->c->arena, &t->loads, a);
+    int d = new_lanes(t, pc[1]);
+    KN_EMIT(t->c, &t->code, pc[0], d, a.buffer, a.element, a.step, cond);
+    return 5;
+}
+
 static int store(translation *t, const int32_t *pc, int values)
 {
     kn_access a = access_of(t, pc[1], pc[2], (kn_dtype)((pc[0] - KN_I_STORE) % KN_DTYPE_COUNT));
@@ -111,11 +121,14 @@ static int translate(translation *t, const int32_t *pc)
 {
     int opcode = pc[0];
     if (opcode >= KN_I_SCALAR)
-        return compute(t, pc, kn_scalar_get((kn_scalar)((opcode - KN_I_SCALAR) / KN_DTYPE_COUNT))->arity);
+        return compute(t, pc,
+                       kn_scalar_get((kn_scalar)((opcode - KN_I_SCALAR) / KN_DTYPE_COUNT))->arity);
     if (opcode >= KN_I_STORE_PRODUCT)
         return store(t, pc, 2);
     if (opcode >= KN_I_STORE)
         return store(t, pc, 1);
+    if (opcode >= KN_I_LOAD_IF)
+        return load_if(t, pc);
     if (opcode >= KN_I_LOAD)
         return load(t, pc);
     if (opcode >= KN_I_WRAP || (opcode >= KN_I_INT_F32 && opcode <= KN_I_F64_BOOL))
@@ -126,6 +139,7 @@ static int translate(translation *t, const int32_t *pc)
     case KN_I_INDEX_MUL: return compute(t, pc, 2);
     case KN_I_SELECT: return compute(t, pc, 3);
     case KN_I_INSIDE: return test(t, pc, 2);
+    case KN_I_INSIDE_IF: return test(t, pc, 3);
     case KN_I_CHECK: return test(t, pc, 1);
     default: break;
     }

@@ -1,15 +1,18 @@
-/* What the typed instructions do, as rows of cases for the switches of the two machines: interp.c runs one iteration,
-   interp_block.c many. Each machine says, before it uses TYPED_CASES, what an instruction of a shape is:
+/* What the typed instructions do, as rows: interp_rows.def lists them all, by the groups
+   that stand here. Each becomes two small functions: one that does it once
+   (interp_single.c), one that does it for many lanes (interp_many.c). Such a file says what a row
+   of each shape is, twice: as a function, then as an entry of its array of functions by opcode.
 
-     BINARY(op, T, get, put, value)      D = value of x and y, which are got from X and Y
-     UNARY(op, T, get, put, value)       D = value of x
-     CONVERT(opcode, field, value)       D.field = value of X
-     LOAD_CASE(T)  STORE_CASE(T)         an element
-     UPDATE(update, T, get, put, value)  the element x becomes value of x and y
-     PRODUCT_CASE(T, get, put, product, value)  the element `sum` becomes value of it and p, which `product` makes of x and y
+     BINARY(op, T, get, put, value)       D = value of x and y, which are got from X and Y
+     UNARY(op, T, get, put, value)        D = value of x
+     CONVERT(name, opcode, field, value)  D.field = value of X
+     LOAD(T)  LOAD_IF(T)  STORE(T)        an element
+     UPDATE(update, T, get, put, value)   the element x becomes value of x and y
+     PRODUCT(T, get, put, product, value) the element `sum` becomes value of it and xy, which
+   `product` makes of x and y
 
-   The meaning is that of kn_number_op and kn_number_cast (ir/fold.c), type by type and without their detours; a test
-   compares them. */
+   The meaning is that of kn_number_op and kn_number_cast (ir/fold.c), type by type and without
+   their detours; a test compares them. */
 #ifndef KN_IR_INTERP_OPS_H
 #define KN_IR_INTERP_OPS_H
 
@@ -28,10 +31,10 @@ static inline int64_t wrap_U4(uint64_t v)
 {
     return (int64_t)(v & 15);
 }
-#define WRAP(T, ctype)                                                                             \
-    static inline int64_t wrap_##T(uint64_t v)                                                     \
-    {                                                                                              \
-        return (int64_t)(ctype)v;                                                                  \
+#define WRAP(T, ctype)                         \
+    static inline int64_t wrap_##T(uint64_t v) \
+    {                                          \
+        return (int64_t)(ctype)v;              \
     }
 WRAP(I8, int8_t)
 WRAP(U8, uint8_t)
@@ -44,7 +47,8 @@ WRAP(U64, uint64_t)
 WRAP(INDEX, int64_t)
 #undef WRAP
 
-/* ---- Integers of up to 64 bits: _s signed (and the narrow unsigned, which fit), _u for u64 ---- */
+/* ---- Integers of up to 64 bits: _s signed (and the narrow unsigned, which fit), _u for u64 ----
+ */
 
 static inline int64_t negate(int64_t x)
 {
@@ -87,7 +91,8 @@ static inline int64_t rem_u(int64_t x, int64_t y)
 #define mod_u rem_u
 #define abs_s(x) ((x) < 0 ? negate(x) : (x))
 #define abs_u(x) (x)
-#define shr_s(x, n) ((x) >= 0 ? (int64_t)((uint64_t)(x) >> (n)) : (int64_t) ~(~(uint64_t)(x) >> (n)))
+#define shr_s(x, n) \
+    ((x) >= 0 ? (int64_t)((uint64_t)(x) >> (n)) : (int64_t) ~(~(uint64_t)(x) >> (n)))
 #define shr_u(x, n) ((int64_t)((uint64_t)(x) >> (n)))
 #define less_s(x, y) ((x) < (y))
 #define less_u(x, y) ((uint64_t)(x) < (uint64_t)(y))
@@ -151,23 +156,24 @@ static inline double mod_f64(double x, double y)
 #define min_float(x, y) ((x) < (y) || isnan(x) ? (x) : (y))
 #define max_float(x, y) ((x) > (y) || isnan(x) ? (x) : (y))
 
-/* Truncates and saturates; NaN gives 0. lo and hi are the type's least value and one more than its greatest. */
-#define TRUNCATE(f, lo, hi, least, greatest, ctype)                                                \
+/* Truncates and saturates; NaN gives 0. lo and hi are the type's least value and one more than its
+ * greatest. */
+#define TRUNCATE(f, lo, hi, least, greatest, ctype) \
     (isnan(f) ? 0 : (f) <= (lo) ? (least) : (f) >= (hi) ? (greatest) : (int64_t)(ctype)(f))
 
 /* ---- Elements: unaligned, so by memcpy ---- */
 
-#define ELEMENT(type, field, ctype)                                                                \
-    static inline void load_##type(kn_slot *d, const kn_slot *b, int64_t i)                        \
-    {                                                                                              \
-        ctype v;                                                                                   \
-        memcpy(&v, b->p + i * (int64_t)sizeof v, sizeof v);                                        \
-        d->field = v;                                                                              \
-    }                                                                                              \
-    static inline void store_##type(const kn_slot *b, int64_t i, kn_slot s)                        \
-    {                                                                                              \
-        ctype v = (ctype)s.field;                                                                  \
-        memcpy(b->p + i * (int64_t)sizeof v, &v, sizeof v);                                        \
+#define ELEMENT(type, field, ctype)                                         \
+    static inline void load_##type(kn_slot *d, const kn_slot *b, int64_t i) \
+    {                                                                       \
+        ctype v;                                                            \
+        memcpy(&v, b->p + i * (int64_t)sizeof v, sizeof v);                 \
+        d->field = v;                                                       \
+    }                                                                       \
+    static inline void store_##type(const kn_slot *b, int64_t i, kn_slot s) \
+    {                                                                       \
+        ctype v = (ctype)s.field;                                           \
+        memcpy(b->p + i * (int64_t)sizeof v, &v, sizeof v);                 \
     }
 ELEMENT(F32, f, float)
 ELEMENT(F16, u, uint16_t)
@@ -219,54 +225,54 @@ static inline void store_U4(const kn_slot *b, int64_t i, kn_slot s)
 #define CODE(op, T) (KN_I_SCALAR + (int)KN_OP_##op * KN_DTYPE_COUNT + (int)KN_##T)
 #define PUT_BOOL(s, v) (s).i = (v)
 
-#define COMPARE_CASES(T, get, less)                                                                \
-    BINARY(LT, T, get, PUT_BOOL, less(x, y))                                                       \
-    BINARY(LE, T, get, PUT_BOOL, less(x, y) || x == y)                                             \
-    BINARY(GT, T, get, PUT_BOOL, less(y, x))                                                       \
-    BINARY(GE, T, get, PUT_BOOL, less(y, x) || x == y)                                             \
-    BINARY(EQ, T, get, PUT_BOOL, x == y)                                                           \
+#define COMPARE_ROWS(T, get, less)                     \
+    BINARY(LT, T, get, PUT_BOOL, less(x, y))           \
+    BINARY(LE, T, get, PUT_BOOL, less(x, y) || x == y) \
+    BINARY(GT, T, get, PUT_BOOL, less(y, x))           \
+    BINARY(GE, T, get, PUT_BOOL, less(y, x) || x == y) \
+    BINARY(EQ, T, get, PUT_BOOL, x == y)               \
     BINARY(NE, T, get, PUT_BOOL, x != y)
 
-#define FLOAT_CASES(T, get, put, F)                                                                \
-    BINARY(ADD, T, get, put, x + y)                                                                \
-    BINARY(SUB, T, get, put, x - y)                                                                \
-    BINARY(MUL, T, get, put, (x) * (y))                                                            \
-    BINARY(DIV, T, get, put, x / y)                                                                \
-    BINARY(REM, T, get, put, F(fmod)(x, y))                                                        \
-    UNARY(NEG, T, get, put, -x)                                                                    \
-    BINARY(FLOORDIV, T, get, put, F(floor)(x / y))                                                 \
-    BINARY(MOD, T, get, put, modulo_##F(x, y))                                                     \
-    BINARY(MIN, T, get, put, min_float(x, y))                                                      \
-    BINARY(MAX, T, get, put, max_float(x, y))                                                      \
-    UNARY(ABS, T, get, put, F(fabs)(x))                                                            \
-    BINARY(POW, T, get, put, F(pow)(x, y))                                                         \
-    UNARY(EXP, T, get, put, F(exp)(x))                                                             \
-    UNARY(EXPM1, T, get, put, F(expm1)(x))                                                         \
-    UNARY(LOG, T, get, put, F(log)(x))                                                             \
-    UNARY(LOG1P, T, get, put, F(log1p)(x))                                                         \
-    UNARY(SQRT, T, get, put, F(sqrt)(x))                                                           \
-    UNARY(RSQRT, T, get, put, 1 / F(sqrt)(x))                                                      \
-    UNARY(TANH, T, get, put, F(tanh)(x))                                                           \
-    UNARY(ERF, T, get, put, F(erf)(x))                                                             \
-    UNARY(SIN, T, get, put, F(sin)(x))                                                             \
-    UNARY(COS, T, get, put, F(cos)(x))                                                             \
-    UNARY(TAN, T, get, put, F(tan)(x))                                                             \
-    UNARY(ASIN, T, get, put, F(asin)(x))                                                           \
-    UNARY(ACOS, T, get, put, F(acos)(x))                                                           \
-    UNARY(ATAN, T, get, put, F(atan)(x))                                                           \
-    UNARY(SINH, T, get, put, F(sinh)(x))                                                           \
-    UNARY(COSH, T, get, put, F(cosh)(x))                                                           \
-    UNARY(ASINH, T, get, put, F(asinh)(x))                                                         \
-    UNARY(ACOSH, T, get, put, F(acosh)(x))                                                         \
-    UNARY(ATANH, T, get, put, F(atanh)(x))                                                         \
-    UNARY(FLOOR, T, get, put, F(floor)(x))                                                         \
-    UNARY(CEIL, T, get, put, F(ceil)(x))                                                           \
-    UNARY(ROUND, T, get, put, F(rint)(x))                                                          \
-    BINARY(LT, T, get, PUT_BOOL, x < y)                                                            \
-    BINARY(LE, T, get, PUT_BOOL, x <= y)                                                           \
-    BINARY(GT, T, get, PUT_BOOL, x > y)                                                            \
-    BINARY(GE, T, get, PUT_BOOL, x >= y)                                                           \
-    BINARY(EQ, T, get, PUT_BOOL, x == y)                                                           \
+#define FLOAT_ROWS(T, get, put, F)                 \
+    BINARY(ADD, T, get, put, x + y)                \
+    BINARY(SUB, T, get, put, x - y)                \
+    BINARY(MUL, T, get, put, (x) * (y))            \
+    BINARY(DIV, T, get, put, x / y)                \
+    BINARY(REM, T, get, put, F(fmod)(x, y))        \
+    UNARY(NEG, T, get, put, -x)                    \
+    BINARY(FLOORDIV, T, get, put, F(floor)(x / y)) \
+    BINARY(MOD, T, get, put, modulo_##F(x, y))     \
+    BINARY(MIN, T, get, put, min_float(x, y))      \
+    BINARY(MAX, T, get, put, max_float(x, y))      \
+    UNARY(ABS, T, get, put, F(fabs)(x))            \
+    BINARY(POW, T, get, put, F(pow)(x, y))         \
+    UNARY(EXP, T, get, put, F(exp)(x))             \
+    UNARY(EXPM1, T, get, put, F(expm1)(x))         \
+    UNARY(LOG, T, get, put, F(log)(x))             \
+    UNARY(LOG1P, T, get, put, F(log1p)(x))         \
+    UNARY(SQRT, T, get, put, F(sqrt)(x))           \
+    UNARY(RSQRT, T, get, put, 1 / F(sqrt)(x))      \
+    UNARY(TANH, T, get, put, F(tanh)(x))           \
+    UNARY(ERF, T, get, put, F(erf)(x))             \
+    UNARY(SIN, T, get, put, F(sin)(x))             \
+    UNARY(COS, T, get, put, F(cos)(x))             \
+    UNARY(TAN, T, get, put, F(tan)(x))             \
+    UNARY(ASIN, T, get, put, F(asin)(x))           \
+    UNARY(ACOS, T, get, put, F(acos)(x))           \
+    UNARY(ATAN, T, get, put, F(atan)(x))           \
+    UNARY(SINH, T, get, put, F(sinh)(x))           \
+    UNARY(COSH, T, get, put, F(cosh)(x))           \
+    UNARY(ASINH, T, get, put, F(asinh)(x))         \
+    UNARY(ACOSH, T, get, put, F(acosh)(x))         \
+    UNARY(ATANH, T, get, put, F(atanh)(x))         \
+    UNARY(FLOOR, T, get, put, F(floor)(x))         \
+    UNARY(CEIL, T, get, put, F(ceil)(x))           \
+    UNARY(ROUND, T, get, put, F(rint)(x))          \
+    BINARY(LT, T, get, PUT_BOOL, x < y)            \
+    BINARY(LE, T, get, PUT_BOOL, x <= y)           \
+    BINARY(GT, T, get, PUT_BOOL, x > y)            \
+    BINARY(GE, T, get, PUT_BOOL, x >= y)           \
+    BINARY(EQ, T, get, PUT_BOOL, x == y)           \
     BINARY(NE, T, get, PUT_BOOL, x != y)
 
 #define GET_F32(v, s) float v = get_F32(s)
@@ -287,162 +293,69 @@ static inline void store_U4(const kn_slot *b, int64_t i, kn_slot s)
 #define PUT_64(s, v) (s).u = (v)
 
 /* The operators whose result may leave the width, then those that cannot. S: s or u. */
-#define INT_CASES(T, S, put, width)                                                                \
-    BINARY(ADD, T, GET_INT, put, (uint64_t)x + (uint64_t)y)                                        \
-    BINARY(SUB, T, GET_INT, put, (uint64_t)x - (uint64_t)y)                                        \
-    BINARY(MUL, T, GET_INT, put, (uint64_t)x * (uint64_t)y)                                        \
-    UNARY(NEG, T, GET_INT, put, 0 - (uint64_t)x)                                                   \
-    UNARY(ABS, T, GET_INT, put, (uint64_t)abs_##S(x))                                              \
-    BINARY(POW, T, GET_INT, put, (uint64_t)power_##S(x, y))                                        \
-    BINARY(FLOORDIV, T, GET_INT, put, (uint64_t)floordiv_##S(x, y))                                \
-    UNARY(NOT, T, GET_INT, put, ~(uint64_t)x)                                                      \
-    BINARY(SHL, T, GET_INT, put, (uint64_t)x << ((uint64_t)y % width))                             \
-    BINARY(SHR, T, GET_INT, PUT_I64, shr_##S(x, (uint64_t)y % width))                              \
-    BINARY(MOD, T, GET_INT, PUT_I64, mod_##S(x, y))                                                \
-    BINARY(MIN, T, GET_INT, PUT_I64, less_##S(x, y) ? x : y)                                       \
-    BINARY(MAX, T, GET_INT, PUT_I64, less_##S(y, x) ? x : y)                                       \
-    BIT_CASES(T)                                                                                   \
-    COMPARE_CASES(T, GET_INT, less_##S)
+#define INT_ROWS(T, S, put, width)                                     \
+    BINARY(ADD, T, GET_INT, put, (uint64_t)x + (uint64_t)y)            \
+    BINARY(SUB, T, GET_INT, put, (uint64_t)x - (uint64_t)y)            \
+    BINARY(MUL, T, GET_INT, put, (uint64_t)x *(uint64_t)y)             \
+    UNARY(NEG, T, GET_INT, put, 0 - (uint64_t)x)                       \
+    UNARY(ABS, T, GET_INT, put, (uint64_t)abs_##S(x))                  \
+    BINARY(POW, T, GET_INT, put, (uint64_t)power_##S(x, y))            \
+    BINARY(FLOORDIV, T, GET_INT, put, (uint64_t)floordiv_##S(x, y))    \
+    UNARY(NOT, T, GET_INT, put, ~(uint64_t)x)                          \
+    BINARY(SHL, T, GET_INT, put, (uint64_t)x << ((uint64_t)y % width)) \
+    BINARY(SHR, T, GET_INT, PUT_I64, shr_##S(x, (uint64_t)y % width))  \
+    BINARY(MOD, T, GET_INT, PUT_I64, mod_##S(x, y))                    \
+    BINARY(MIN, T, GET_INT, PUT_I64, less_##S(x, y) ? x : y)           \
+    BINARY(MAX, T, GET_INT, PUT_I64, less_##S(y, x) ? x : y)           \
+    BIT_ROWS(T)                                                        \
+    COMPARE_ROWS(T, GET_INT, less_##S)
 
 /* / and % on values; on indices they are FLOORDIV and MOD. */
-#define QUOTIENT_CASES(T, S, put)                                                                  \
-    BINARY(DIV, T, GET_INT, put, (uint64_t)div_##S(x, y))                                          \
+#define QUOTIENT_ROWS(T, S, put)                          \
+    BINARY(DIV, T, GET_INT, put, (uint64_t)div_##S(x, y)) \
     BINARY(REM, T, GET_INT, PUT_I64, rem_##S(x, y))
 
-#define BIT_CASES(T)                                                                               \
-    BINARY(AND, T, GET_INT, PUT_I64, (x) & (y))                                                    \
-    BINARY(OR, T, GET_INT, PUT_I64, x | y)                                                         \
+#define BIT_ROWS(T)                             \
+    BINARY(AND, T, GET_INT, PUT_I64, (x) & (y)) \
+    BINARY(OR, T, GET_INT, PUT_I64, x | y)      \
     BINARY(XOR, T, GET_INT, PUT_I64, x ^ y)
 
-#define BOOL_CASES                                                                                 \
-    BINARY(LAND, BOOL, GET_INT, PUT_I64, (x) & (y))                                                \
-    BINARY(LOR, BOOL, GET_INT, PUT_I64, x | y)                                                     \
-    UNARY(LNOT, BOOL, GET_INT, PUT_I64, !x)                                                        \
-    UNARY(NOT, BOOL, GET_INT, PUT_I64, !x)                                                         \
-    BIT_CASES(BOOL)                                                                                \
-    COMPARE_CASES(BOOL, GET_INT, less_s)
+#define BOOL_ROWS                                   \
+    BINARY(LAND, BOOL, GET_INT, PUT_I64, (x) & (y)) \
+    BINARY(LOR, BOOL, GET_INT, PUT_I64, x | y)      \
+    UNARY(LNOT, BOOL, GET_INT, PUT_I64, !x)         \
+    UNARY(NOT, BOOL, GET_INT, PUT_I64, !x)          \
+    BIT_ROWS(BOOL)                                  \
+    COMPARE_ROWS(BOOL, GET_INT, less_s)
 
-#define ACCESS_CASES(T) LOAD_CASE(T) STORE_CASE(T)
-#define FLOAT_UPDATES(T, get, put)                                                                 \
-    UPDATE(ADD, T, get, put, x + y)                                                                \
-    UPDATE(MUL, T, get, put, (x) * (y))                                                            \
-    UPDATE(MAX, T, get, put, max_float(x, y))                                                      \
+#define ACCESS_ROWS(T) LOAD(T) LOAD_IF(T) STORE(T)
+#define FLOAT_UPDATES(T, get, put)            \
+    UPDATE(ADD, T, get, put, x + y)           \
+    UPDATE(MUL, T, get, put, (x) * (y))       \
+    UPDATE(MAX, T, get, put, max_float(x, y)) \
     UPDATE(MIN, T, get, put, min_float(x, y))
-#define INT_UPDATES(T, S)                                                                          \
-    UPDATE(ADD, T, GET_INT, PUT_I64, (int64_t)((uint64_t)x + (uint64_t)y))                         \
-    UPDATE(MUL, T, GET_INT, PUT_I64, (int64_t)((uint64_t)x * (uint64_t)y))                         \
-    UPDATE(MAX, T, GET_INT, PUT_I64, less_##S(y, x) ? x : y)                                       \
+#define INT_UPDATES(T, S)                                                  \
+    UPDATE(ADD, T, GET_INT, PUT_I64, (int64_t)((uint64_t)x + (uint64_t)y)) \
+    UPDATE(MUL, T, GET_INT, PUT_I64, (int64_t)((uint64_t)x * (uint64_t)y)) \
+    UPDATE(MAX, T, GET_INT, PUT_I64, less_##S(y, x) ? x : y)               \
     UPDATE(MIN, T, GET_INT, PUT_I64, less_##S(x, y) ? x : y)
 
 /* ---- Conversions ---- */
 
-#define WRAP_CASE(T) CONVERT(KN_I_WRAP + (int)KN_##T, i, wrap_##T(X.u))
-#define SAT_CASES(T, least, greatest)                                                              \
-    CONVERT(KN_I_SAT + (int)KN_##T, i, X.i < (least) ? (least) : X.i > (greatest) ? (greatest) : X.i) \
-    CONVERT(KN_I_U64_SAT + (int)KN_##T, i, X.u > (uint64_t)(greatest) ? (greatest) : X.i)
-#define TRUNCATE_CASE(T, lo, hi, least, greatest)                                                  \
-    CONVERT(KN_I_F64_INT + (int)KN_##T, i, TRUNCATE(X.d, lo, hi, least, greatest, int64_t))
-#define NARROW_CASES(T, least, greatest)                                                           \
-    WRAP_CASE(T)                                                                                   \
-    SAT_CASES(T, least, greatest)                                                                  \
-    TRUNCATE_CASE(T, least, (double)(greatest) + 1, least, greatest)
-
-/* ---- All of them ---- */
-
-#define TYPED_CASES \
-    CONVERT(KN_I_INT_F32, f, (float)X.i) \
-    CONVERT(KN_I_U64_F32, f, (float)X.u) \
-    CONVERT(KN_I_INT_F64, d, (double)X.i) \
-    CONVERT(KN_I_U64_F64, d, (double)X.u) \
-    CONVERT(KN_I_F16_F32, f, get_F16(X)) \
-    CONVERT(KN_I_BF16_F32, f, get_BF16(X)) \
-    CONVERT(KN_I_F64_F32, f, (float)X.d) \
-    CONVERT(KN_I_F32_F64, d, (double)X.f) \
-    CONVERT(KN_I_F32_F16, u, kn_f32_to_f16(X.f)) \
-    CONVERT(KN_I_F64_F16, u, kn_f64_to_f16(X.d)) \
-    CONVERT(KN_I_F32_BF16, u, kn_f32_to_bf16(X.f)) \
-    CONVERT(KN_I_F32_BITS, u, bits_of_f32(X.f)) \
-    CONVERT(KN_I_BITS_F32, f, f32_of_bits((uint32_t)X.u)) \
-    CONVERT(KN_I_F64_BITS, u, X.u) \
-    CONVERT(KN_I_BITS_F64, u, X.u) \
-    CONVERT(KN_I_INT_BOOL, i, X.i != 0) \
-    CONVERT(KN_I_F64_BOOL, i, X.d != 0) \
-    NARROW_CASES(I4, -8, 7) \
-    NARROW_CASES(U4, 0, 15) \
-    NARROW_CASES(I8, INT8_MIN, INT8_MAX) \
-    NARROW_CASES(U8, 0, UINT8_MAX) \
-    NARROW_CASES(I16, INT16_MIN, INT16_MAX) \
-    NARROW_CASES(U16, 0, UINT16_MAX) \
-    NARROW_CASES(I32, INT32_MIN, INT32_MAX) \
-    NARROW_CASES(U32, 0, (int64_t)UINT32_MAX) \
-    WRAP_CASE(I64) \
-    WRAP_CASE(U64) \
-    WRAP_CASE(INDEX) \
-    SAT_CASES(I64, INT64_MIN, INT64_MAX) \
-    SAT_CASES(INDEX, INT64_MIN, INT64_MAX) \
-    CONVERT(KN_I_SAT + (int)KN_U64, i, X.i < 0 ? 0 : X.i) \
-    TRUNCATE_CASE(I64, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX) \
-    TRUNCATE_CASE(INDEX, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX) \
-    CONVERT(KN_I_F64_INT + (int)KN_U64, i, TRUNCATE(X.d, 0, 0x1p64, 0, -1, uint64_t)) \
-    ACCESS_CASES(F32) \
-    ACCESS_CASES(F16) \
-    ACCESS_CASES(BF16) \
-    ACCESS_CASES(F64) \
-    ACCESS_CASES(I4) \
-    ACCESS_CASES(U4) \
-    ACCESS_CASES(I8) \
-    ACCESS_CASES(U8) \
-    ACCESS_CASES(I16) \
-    ACCESS_CASES(U16) \
-    ACCESS_CASES(I32) \
-    ACCESS_CASES(U32) \
-    ACCESS_CASES(I64) \
-    ACCESS_CASES(U64) \
-    ACCESS_CASES(BOOL) \
-    ACCESS_CASES(INDEX) \
-    FLOAT_UPDATES(F32, GET_F32, put_F32) \
-    FLOAT_UPDATES(F64, GET_F64, put_F64) \
-    FLOAT_UPDATES(F16, GET_F16, put_F16) \
-    FLOAT_UPDATES(BF16, GET_BF16, put_BF16) \
-    INT_UPDATES(I4, s) \
-    INT_UPDATES(U4, s) \
-    INT_UPDATES(I8, s) \
-    INT_UPDATES(U8, s) \
-    INT_UPDATES(I16, s) \
-    INT_UPDATES(U16, s) \
-    INT_UPDATES(I32, s) \
-    INT_UPDATES(U32, s) \
-    INT_UPDATES(I64, s) \
-    INT_UPDATES(U64, u) \
-    INT_UPDATES(INDEX, s) \
-    PRODUCT_CASE(F32, GET_F32, put_F32, float p = (x) * (y), sum + p) \
-    PRODUCT_CASE(F64, GET_F64, put_F64, double p = (x) * (y), sum + p) \
-    PRODUCT_CASE(I32, GET_INT, PUT_64, uint64_t p = (uint64_t)x * (uint64_t)y, (uint64_t)sum + p) \
-    FLOAT_CASES(F32, GET_F32, put_F32, single) \
-    FLOAT_CASES(F64, GET_F64, put_F64, double_) \
-    FLOAT_CASES(F16, GET_F16, put_F16, single) \
-    FLOAT_CASES(BF16, GET_BF16, put_BF16, single) \
-    INT_CASES(I4, s, PUT_I4, 4) \
-    INT_CASES(U4, s, PUT_U4, 4) \
-    INT_CASES(I8, s, PUT_I8, 8) \
-    INT_CASES(U8, s, PUT_U8, 8) \
-    INT_CASES(I16, s, PUT_I16, 16) \
-    INT_CASES(U16, s, PUT_U16, 16) \
-    INT_CASES(I32, s, PUT_I32, 32) \
-    INT_CASES(U32, s, PUT_U32, 32) \
-    INT_CASES(I64, s, PUT_64, 64) \
-    INT_CASES(U64, u, PUT_64, 64) \
-    INT_CASES(INDEX, s, PUT_64, 64) \
-    QUOTIENT_CASES(I4, s, PUT_I4) \
-    QUOTIENT_CASES(U4, s, PUT_U4) \
-    QUOTIENT_CASES(I8, s, PUT_I8) \
-    QUOTIENT_CASES(U8, s, PUT_U8) \
-    QUOTIENT_CASES(I16, s, PUT_I16) \
-    QUOTIENT_CASES(U16, s, PUT_U16) \
-    QUOTIENT_CASES(I32, s, PUT_I32) \
-    QUOTIENT_CASES(U32, s, PUT_U32) \
-    QUOTIENT_CASES(I64, s, PUT_64) \
-    QUOTIENT_CASES(U64, u, PUT_64) \
-    BOOL_CASES
+#define WRAP_ROW(T) CONVERT(to_##T, KN_I_WRAP + (int)KN_##T, i, wrap_##T(X.u))
+#define SAT_ROWS(T, least, greatest)                    \
+    CONVERT(sat_##T, KN_I_SAT + (int)KN_##T, i,         \
+            X.i < (least)      ? (least)                \
+            : X.i > (greatest) ? (greatest)             \
+                               : X.i)                   \
+    CONVERT(u64_sat_##T, KN_I_U64_SAT + (int)KN_##T, i, \
+            X.u > (uint64_t)(greatest) ? (greatest) : X.i)
+#define TRUNCATE_ROW(T, lo, hi, least, greatest)         \
+    CONVERT(truncate_##T, KN_I_F64_INT + (int)KN_##T, i, \
+            TRUNCATE(X.d, lo, hi, least, greatest, int64_t))
+#define NARROW_ROWS(T, least, greatest) \
+    WRAP_ROW(T)                         \
+    SAT_ROWS(T, least, greatest)        \
+    TRUNCATE_ROW(T, least, (double)(greatest) + 1, least, greatest)
 
 #endif

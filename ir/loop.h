@@ -93,6 +93,7 @@ struct kn_func {
     kn_block body;
 };
 
+typedef struct kn_target kn_target; /* ir/target.h */
 typedef struct kn_module kn_module;
 struct kn_module {
     const char *name, *target; /* target may be NULL */
@@ -103,11 +104,17 @@ struct kn_module {
     /* Functions that calls may name besides the module's own: a target's instructions, their bodies being their semantics.
        Set by whoever knows the target, else NULL; no part of the text. */
     const kn_module *library;
+    /* The target itself, from the same hand: spaces and callees are verified against it, and the interpreter keeps its spaces
+       apart (ir/interp_space.c). NULL: nothing is known of it. */
+    const kn_target *machine;
 };
 
 kn_func *kn_module_find(const kn_module *m, const char *name); /* own functions only; NULL when there is none */
 kn_func *kn_module_callee(const kn_module *m, const char *name); /* own functions, then the library's; m may be NULL */
 const kn_param *kn_func_param(const kn_func *f, const char *name);
+
+/* Letters, digits, _ and inner dots, and no word that an expression reads otherwise: `i8`, `where`. */
+bool kn_loop_name_ok(const char *name);
 
 /* Builders. */
 kn_loop *kn_loop_for(kn_arena *a, const char *var, const kn_expr *lo, const kn_expr *hi, kn_block body);
@@ -135,9 +142,9 @@ kn_module *kn_module_parse(kn_arena *a, const char *file, const char *text, size
 kn_func *kn_func_parse(kn_arena *a, const char *file, const char *text, size_t n, kn_loc loc);
 
 /* Names in scope (no two at once, none twice), types, ranks, modes of parameters (no store to `in` or `const`), call
-   signatures, callees before callers, offsets of a function's allocs in one space all planned or none. A callee that is unknown
-   passes: whoever knows the target checks it, and that spaces are the target's. Raises KN_INVALID with the place: for a
-   text it is the user's mistake. */
+   signatures, callees before callers, offsets of a function's allocs in one space all planned or none. With a machine: spaces
+   are the target's, plain statements keep to what its core pipe reaches, callees are known, main's buffers lie in ddr; without,
+   a callee that is unknown passes. Raises KN_INVALID with the place: for a text it is the user's mistake. */
 void kn_module_verify(kn_ctx *ctx, const kn_module *m);
 void kn_func_verify(kn_ctx *ctx, const kn_module *m, const kn_func *f); /* m: for callees, or NULL */
 

@@ -23,9 +23,6 @@ const kn_name *kn_scope_find(const kn_scope *s, const char *name);
 const char *kn_param_mode_text(kn_param_mode mode);
 const char *kn_for_mode_text(kn_for_mode mode); /* "" for serial */
 
-/* Letters, digits, _ and inner dots, and no word that an expression reads otherwise. */
-bool kn_loop_name_ok(const char *name);
-
 /* True when operands of `type` are right for the operator: by its class. SELECT: for its two
  * values. */
 bool kn_scalar_takes(kn_scalar op, kn_dtype type);

@@ -5,12 +5,14 @@
 #include <stdio.h>
 
 #include "ir/loop_internal.h"
+#include "ir/target.h"
 
 typedef struct {
     kn_ctx *ctx;
     kn_arena *arena;
     const kn_module *module; /* where callees are found; may be NULL */
     const kn_module *whole;  /* of a module: with the functions that come later */
+    const kn_target *machine; /* NULL: unknown, or an instruction is looked at */
     const kn_func *func;
     kn_scope scope;
     kn_loc loc;
@@ -83,12 +85,22 @@ static void check_typed(const verifier *v, const kn_expr *e, kn_dtype type)
     check_expr(v, e);
 }
 
-/* An element, or with `whole` a buffer without subscripts. */
+/* Plain statements run on the core pipe: what lies elsewhere is for instructions. */
+static void require_reach(const verifier *v, const kn_buffer *b)
+{
+    if (v->machine && !kn_target_reaches(v->machine, b->space))
+        fail(v, "`%s` lies in @%s, which only instructions of %s can touch", b->name, b->space,
+             v->machine->name);
+}
+
+/* An element; or with `whole` the argument of a call: a buffer, or its part from an element on. */
 static void check_load(const verifier *v, const kn_expr *e, bool whole)
 {
     const kn_name *n = find(v, e->name, true);
     if (e->guarded)
         fail(v, "`%s` is a load with `else`", text_of(v, e));
+    if (!whole)
+        require_reach(v, n->buffer);
     if (e->nargs != n->buffer->rank && !(whole && e->nargs == 0))
         fail(v, "`%s` has %d dimensions, not %d", e->name, n->buffer->rank, e->nargs);
     require_type(v, e, n->type);
@@ -158,6 +170,8 @@ static void check_buffer(const verifier *v, const kn_buffer *b)
     if (!b->space || !kn_loop_name_ok(b->space))
         fail(v, "`%s`: `%s` cannot be the name of a memory space", b->name,
              b->space ? b->space : "");
+    if (v->machine && !kn_target_space(v->machine, b->space))
+        fail(v, "`%s` lies in @%s, which %s does not have", b->name, b->space, v->machine->name);
     if (b->offset)
         check_given(v, b->offset, KN_INDEX);
 }
@@ -226,6 +240,7 @@ static void check_store(const verifier *v, const kn_loop *s)
     const kn_name *n = find(v, s->name, true);
     if (n->readonly)
         fail(v, "`%s` is read only", s->name);
+    require_reach(v, n->buffer);
     if (s->nargs != n->buffer->rank)
         fail(v, "`%s` has %d dimensions, not %d", s->name, n->buffer->rank, s->nargs);
     for (int i = 0; i < s->nargs; i++)
@@ -270,6 +285,8 @@ static void check_call(const verifier *v, const kn_loop *s)
     const kn_func *callee = kn_module_callee(v->module, s->name);
     if (v->whole && !callee && kn_module_find(v->whole, s->name))
         fail(v, "%s is called before its definition", s->name);
+    if (!callee && v->machine)
+        fail(v, "%s is no function, and no instruction of %s", s->name, v->machine->name);
     if (!callee)
         return;
     if (callee->nparams != s->nargs)
@@ -332,6 +349,15 @@ static void check_alias(const verifier *v, const kn_param *p)
         fail(v, "`%s` aliases `%s`, which has another type or shape", p->buffer.name, p->alias);
 }
 
+/* What a program is given lies in main memory. */
+static void check_main_param(const verifier *v, const kn_buffer *b)
+{
+    if (v->whole && v->machine && v->func == v->whole->funcs[v->whole->nfuncs - 1] && b->space &&
+        strcmp(b->space, v->machine->ddr->name) != 0)
+        fail(v, "`%s` is a parameter of the program, which must lie in @%s, not in @%s", b->name,
+             v->machine->ddr->name, b->space);
+}
+
 static void check_param(verifier *v, const kn_param *p)
 {
     const kn_buffer *b = &p->buffer;
@@ -345,6 +371,7 @@ static void check_param(verifier *v, const kn_param *p)
         return;
     }
     check_buffer(v, b);
+    check_main_param(v, b);
     if (b->offset)
         fail(v, "`%s` is a parameter with an offset", b->name);
     if (p->alias)
@@ -366,9 +393,15 @@ static void check_func(verifier *v, const kn_func *f)
     v->func = NULL;
 }
 
+static bool is_instruction(const kn_module *m, const kn_func *f)
+{
+    return m && m->library && kn_module_find(m->library, f->name) == f;
+}
+
 void kn_func_verify(kn_ctx *ctx, const kn_module *m, const kn_func *f)
 {
     verifier v = {.ctx = ctx, .arena = kn_arena_create(ctx), .module = m};
+    v.machine = m && !is_instruction(m, f) ? m->machine : NULL;
     check_func(&v, f);
     kn_arena_destroy(v.arena);
 }
@@ -378,6 +411,7 @@ void kn_module_verify(kn_ctx *ctx, const kn_module *m)
 {
     kn_module before = *m;
     verifier v = {.ctx = ctx, .arena = kn_arena_create(ctx), .module = &before, .whole = m};
+    v.machine = m->machine;
     v.loc = m->loc;
     if (!kn_loop_name_ok(m->name))
         fail(&v, "`%s` cannot be the name of a module", m->name);

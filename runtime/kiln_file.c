@@ -1,5 +1,5 @@
-/* Reading .kiln files (kiln_file.h). They come from strangers: every entry is checked before anything
-   uses it, an entry that is not known is refused, and every tensor must have its use. */
+/* Reading .kiln files (kiln_file.h). They come from strangers: every entry is checked before
+   anything uses it, an entry that is not known is refused, and every tensor must have its use. */
 #include "runtime/kiln_file.h"
 
 #include <ctype.h>
@@ -15,9 +15,9 @@ typedef struct {
     kn_ctx *ctx;
     kn_arena *arena;
     kn_kiln *k;
-    kn_map entries; /* key -> kn_st_meta */
-    kn_map used;    /* keys that were read, and tensors by name */
-    kn_dim *sizes;  /* dims, then computed */
+    kn_map entries;        /* key -> kn_st_meta */
+    kn_map used;           /* keys that were read, and tensors by name */
+    kn_dim *sizes;         /* dims, then computed */
     int64_t *least, *most; /* a value for each: its bounds */
 } reader;
 
@@ -78,12 +78,23 @@ static bool take_number(const char **at, int64_t *out)
     const char *start = *at;
     int64_t value = 0;
     for (; isdigit((unsigned char)**at); ++*at) {
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, **at - '0', &value)) {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, **at - '0', &value)) {
             return false;
         }
     }
     *out = value;
     return *at > start;
+}
+
+/* The same with an optional -. */
+static bool take_signed(const char **at, int64_t *out)
+{
+    bool minus = **at == '-';
+    *at += minus;
+    bool found = take_number(at, out);
+    *out = minus ? -*out : *out;
+    return found;
 }
 
 static int number(reader *r, const char *key, int most)
@@ -108,7 +119,8 @@ static uint64_t hash(reader *r, const char *key)
     const char *at = text(r, key);
     uint64_t value = 0;
     int n = 0;
-    for (; n < HASH_DIGITS && (isdigit((unsigned char)at[n]) || (at[n] >= 'a' && at[n] <= 'f')); n++) {
+    for (; n < HASH_DIGITS && (isdigit((unsigned char)at[n]) || (at[n] >= 'a' && at[n] <= 'f'));
+         n++) {
         value = value << 4 | (uint64_t)(at[n] <= '9' ? at[n] - '0' : at[n] - 'a' + 10);
     }
     if (n < HASH_DIGITS || at[n]) {
@@ -143,7 +155,8 @@ static kn_dim read_size(reader *r, const char *key)
     if (good) {
         d.name = kn_format(r->arena, "%.*s", (int)(at - value), value);
         at += 4;
-        good = take_number(&at, &d.lo) && *at++ == ':' && take_number(&at, &d.hi) && !*at && d.lo <= d.hi;
+        good = take_signed(&at, &d.lo) && *at++ == ':' && take_signed(&at, &d.hi) && !*at &&
+               d.lo <= d.hi;
     }
     if (!good) {
         fail(r, key, "NAME in LO:HI");
@@ -161,7 +174,8 @@ static void read_sizes(reader *r)
     r->least = KN_ARRAY(r->arena, int64_t, n + 1);
     r->most = KN_ARRAY(r->arena, int64_t, n + 1);
     for (int i = 0; i < n; i++) {
-        const char *key = i < k->ndims ? numbered(r, "size", i) : numbered(r, "computed", i - k->ndims);
+        const char *key =
+            i < k->ndims ? numbered(r, "size", i) : numbered(r, "computed", i - k->ndims);
         kn_dim d = read_size(r, key);
         if (kn_shape_name(d.name, r->sizes, i) >= 0) {
             fail(r, key, "another name");
@@ -174,11 +188,13 @@ static void read_sizes(reader *r)
     k->computed = r->sizes + k->ndims;
 }
 
-/* Whether the text is an expression of the first n sizes that has a value at one end of their bounds. */
+/* Whether the text is an expression of the first n sizes that has a value at one end of their
+ * bounds. */
 static bool is_expression(const reader *r, const char *s, int n)
 {
     int64_t value;
-    return kn_shape_eval(s, r->sizes, r->least, n, &value) || kn_shape_eval(s, r->sizes, r->most, n, &value);
+    return kn_shape_eval(s, r->sizes, r->least, n, &value) ||
+           kn_shape_eval(s, r->sizes, r->most, n, &value);
 }
 
 /* ---- tensors of the signature ---- */
@@ -255,7 +271,8 @@ static void read_alias(reader *r, int i)
     k->outputs[i].alias = find(r, key);
     bool found = !k->outputs[i].alias;
     for (int j = 0; j < k->ninputs && !found; j++) {
-        found = strcmp(k->inputs[j].name, k->outputs[i].alias) == 0 && same_dims(&k->inputs[j], &k->outputs[i]);
+        found = strcmp(k->inputs[j].name, k->outputs[i].alias) == 0 &&
+                same_dims(&k->inputs[j], &k->outputs[i]);
     }
     if (!found) {
         fail(r, key, "an input of the output's type and shape");
@@ -341,7 +358,8 @@ static void read_code(reader *r)
     k->entry = text(r, "entry");
     const kn_st_tensor *t = use_tensor(r, "entry", KN_KILN_CODE);
     if (t->dtype != KN_U8 || t->rank != 1) {
-        kn_raise(r->ctx, KN_INVALID, (kn_loc){.file = k->file->path, .where = kn_intern(r->ctx, t->name)},
+        kn_raise(r->ctx, KN_INVALID,
+                 (kn_loc){.file = k->file->path, .where = kn_intern(r->ctx, t->name)},
                  "expected bytes, found %s of rank %d", kn_dtype_name(t->dtype), t->rank);
     }
     k->code = (kn_piece){k->file->data + t->offset, t->bytes};
@@ -360,10 +378,13 @@ static void check_all_used(const reader *r)
             fail(r, st->meta[i].key, "none");
         }
     }
-    for (int i = 0; i < st->n; i++) {
-        if (!kn_map_has(&r->used, st->tensors[i].name) && !is_padding(&st->tensors[i])) {
+    for (int i = 0, paddings = 0; i < st->n; i++) {
+        const char *name = st->tensors[i].name;
+        if (strcmp(name, kn_format(r->arena, KN_KILN_PADDING "%d", paddings)) == 0) {
+            paddings++;
+        } else if (!kn_map_has(&r->used, name)) {
             kn_raise(r->ctx, KN_INVALID,
-                     (kn_loc){.file = r->k->file->path, .where = kn_intern(r->ctx, st->tensors[i].name)},
+                     (kn_loc){.file = r->k->file->path, .where = kn_intern(r->ctx, name)},
                      "a tensor that the manifest does not mention");
         }
     }
@@ -456,13 +477,16 @@ void kn_kiln_check(kn_arena *a, const kn_kiln *k)
     const char *damaged = NULL;
     for (int i = 0; i < k->container->n; i++) {
         const kn_st_tensor *t = &k->container->tensors[i];
-        damaged = is_padding(t) && !is_zero(k->file->data + t->offset, t->bytes) ? "padding" : damaged;
+        damaged =
+            is_padding(t) && !is_zero(k->file->data + t->offset, t->bytes) ? "padding" : damaged;
     }
     damaged = hash_weights(k) != k->weights_hash ? "weights" : damaged;
     damaged = kn_hash64(k->code.data, k->code.size, 0) != k->code_hash ? "code" : damaged;
-    damaged = kn_kiln_hash_manifest(k->container->meta, k->container->nmeta) != k->manifest_hash ? "manifest" : damaged;
+    damaged = kn_kiln_hash_manifest(k->container->meta, k->container->nmeta) != k->manifest_hash
+                  ? "manifest"
+                  : damaged;
     if (damaged) {
-        kn_raise(kn_arena_ctx(a), KN_INVALID, loc, "damaged: its %s differ%s from what was written", damaged,
-                 damaged[strlen(damaged) - 1] == 's' ? "" : "s");
+        kn_raise(kn_arena_ctx(a), KN_INVALID, loc, "damaged: its %s differ%s from what was written",
+                 damaged, damaged[strlen(damaged) - 1] == 's' ? "" : "s");
     }
 }

@@ -33,7 +33,8 @@
 #define KN_KILN_CODE "__code__"
 #define KN_KILN_PADDING "__pad__." /* as kn_safetensors_write() names it */
 
-/* What the manifest says, checked against the container. Strings and arrays live in the arena, data in the map. */
+/* What the manifest says, checked against the container. Strings and arrays live in the arena, data
+ * in the map. */
 typedef struct {
     const kn_file *file;
     const kn_safetensors *container;
@@ -50,10 +51,11 @@ typedef struct {
 
 /* Whether the file claims to be a .kiln file. */
 bool kn_kiln_detect(const kn_file *file);
-/* Reads the manifest and checks all of it but the hashes; the code is not looked at. Raises KN_INVALID,
-   KN_UNSUPPORTED for a format of another version. */
+/* Reads the manifest and checks all of it but the hashes; the code is not looked at. Raises
+   KN_INVALID, KN_UNSUPPORTED for a format of another version. */
 kn_kiln *kn_kiln_read(kn_arena *a, const kn_file *file);
-/* Compares the hashes, and that padding is zero: with kn_kiln_read(), a changed bit anywhere is found. Raises KN_INVALID. */
+/* Compares the hashes, and that padding is zero: with kn_kiln_read(), a changed bit anywhere is
+ * found. Raises KN_INVALID. */
 void kn_kiln_check(kn_arena *a, const kn_kiln *k);
 
 uint64_t kn_kiln_hash_manifest(const kn_st_meta *meta, int n);

@@ -1,4 +1,5 @@
-/* A .kiln file as a program: weights stay in the map, code is copied out of it, relocated and run natively. */
+/* A .kiln file as a program: weights stay in the map, code is copied out of it, relocated and run
+ * natively. */
 #include "runtime/kiln_file.h"
 #include "runtime/object.h"
 #include "runtime/program.h"
@@ -34,8 +35,8 @@ static kn_native_fn entry(kn_ctx *ctx, const kn_kiln *k, const kn_object *object
 {
     kn_native_fn at = kn_object_find(object, kn_intern_f(ctx, "%s_%s", k->entry, name));
     if (!at) {
-        kn_raise(ctx, KN_INVALID, (kn_loc){.file = k->file->path}, "its code has no function `%.40s_%s`", k->entry,
-                 name);
+        kn_raise(ctx, KN_INVALID, (kn_loc){.file = k->file->path},
+                 "its code has no function `%.40s_%s`", k->entry, name);
     }
     return at;
 }

@@ -17,6 +17,11 @@ static bool is_alias(const kn_node *n)
 
 static bool is_pointwise(const kn_nest *nest)
 {
+    for (int i = 0; i < nest->ntensors; i++) {
+        if (nest->tensors[i].role == KN_ROLE_INOUT) {
+            return false; /* it starts from a copy of an operand, which must be there before the kernel runs */
+        }
+    }
     for (int i = 0; i < nest->nstmts; i++) {
         const kn_stmt *s = &nest->stmts[i];
         if (s->op != KN_SET || s->over >= 0) {

@@ -1,9 +1,10 @@
-/* The engine behind rules.h: visits nodes in topological order, tries the rules whose pattern ends in the node's op, builds the
-   result, and hands the users over. Who uses a value is kept in lists, so a rewrite costs what it touches; only outputs
-   of the graph and sources of sizes go the long way through kn_graph_replace().
+/* The engine behind rules.h: visits nodes in topological order, tries the rules whose pattern ends
+   in the node's op, builds the result, and hands the users over. Who uses a value is kept in lists,
+   so a rewrite costs what it touches; only outputs of the graph and sources of sizes go the long
+   way through kn_graph_replace().
 
-   Every rule removes a node or replaces it by one that no rule of the table undoes, so rounds end; MAX_ROUNDS is for a
-   table that is wrong. */
+   Every rule removes a node or replaces it by one that no rule of the table undoes, so rounds end;
+   MAX_ROUNDS is for a table that is wrong. */
 #include <assert.h>
 
 #include "passes/graph/rules_internal.h"
@@ -127,25 +128,29 @@ static void kill(kn_rewriter *rw, kn_node *n)
 
 /* ---- results ---- */
 
-static kn_attr build_attr(kn_match *m, const kn_pat_attr *p, bool *known)
+/* A name that stands for nothing, or for the default, is left out. */
+static kn_attr build_attr(kn_match *m, const char *op, const kn_pat_attr *p, bool *known)
 {
     const kn_attr *var = p->kind == KN_PAT_A_VAR ? kn_match_attr(m, p->text) : NULL;
     kn_attr attr = {0};
     *known = true;
     switch (p->kind) {
-    case KN_PAT_A_NUMBER: attr = p->real ? kn_attr_float("", p->number) : kn_attr_int("", (int64_t)p->number); break;
+    case KN_PAT_A_NUMBER:
+        attr = p->real ? kn_attr_float("", p->number) : kn_attr_int("", (int64_t)p->number);
+        break;
     case KN_PAT_A_TYPE: attr = kn_attr_type("", p->type); break;
     case KN_PAT_A_STRING: attr = kn_attr_string("", p->text); break;
     case KN_PAT_A_VAR:
-        *known = var != NULL;
-        attr = var ? *var : attr;
+        *known = var && !kn_attr_is_usual(op, p->name, var);
+        attr = *known ? *var : attr;
         break;
     case KN_PAT_A_LIST: {
         const kn_expr **list = KN_ARRAY(m->rw->a, const kn_expr *, p->nitems);
         for (int i = 0; i < p->nitems; i++) {
             const kn_pat_attr *item = &p->items[i];
             bool number = item->kind == KN_PAT_A_NUMBER;
-            list[i] = number ? kn_index(m->rw->a, (int64_t)item->number) : kn_match_attr(m, item->text)->index;
+            list[i] = number ? kn_index(m->rw->g->arena, (int64_t)item->number)
+                             : kn_match_attr(m, item->text)->index;
         }
         attr = kn_attr_indexes("", list, p->nitems);
         break;
@@ -170,7 +175,7 @@ static kn_value *build_node(kn_match *m, const kn_pat *p)
     }
     for (int i = 0; i < p->nattrs; i++) {
         bool known;
-        attrs[nattrs] = build_attr(m, &p->attrs[i], &known);
+        attrs[nattrs] = build_attr(m, p->op->name, &p->attrs[i], &known);
         nattrs += known;
     }
     return m->values[p->slot] = kn_match_node(m, p->op->name, inputs, ninputs, attrs, nattrs);
@@ -228,10 +233,21 @@ static void hand_over(kn_rewriter *rw, kn_value *from, kn_value *to, bool fresh)
     kill(rw, from->def);
 }
 
-/* An output that only renames an input, a constant or another output has to stay an identity. */
-static bool is_needed_identity(const engine *e, const kn_node *n)
+static bool is_output(const kn_graph *g, const kn_value *v)
 {
-    return strcmp(n->op->name, "identity") == 0 && e->rw.pinned[n->outputs[0]->id];
+    for (int i = 0; i < g->noutputs; i++) {
+        if (g->outputs[i] == v) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An output that only renames an input, a constant or another output has to stay an identity. */
+static bool is_needed_identity(const kn_graph *g, const kn_node *n)
+{
+    return strcmp(n->op->name, "identity") == 0 && is_output(g, n->outputs[0]) &&
+           (!n->inputs[0]->def || is_output(g, n->inputs[0]));
 }
 
 static void visit(engine *e, kn_node *n);
@@ -244,7 +260,7 @@ static bool apply(engine *e, const kn_rule_parsed *rule, kn_node *n)
     if (!kn_match_find(m, rw, rule, root) || (rule->rule->when && !rule->rule->when(m))) {
         return false;
     }
-    int first = rw->g->nnodes;
+    int first = rw->g->nnodes, first_id = rw->g->nnode_ids;
     kn_value *to = build(m, rule->result);
     bool same = to && to != root && to->type == root->type && kn_same_shape(to, root);
     enter_nodes(rw);
@@ -254,7 +270,7 @@ static bool apply(engine *e, const kn_rule_parsed *rule, kn_node *n)
     if (!same) {
         return false;
     }
-    hand_over(rw, root, to, to->def && to->def->id >= first && rw->g->nnodes > first);
+    hand_over(rw, root, to, to->def && to->def->id >= first_id);
     if (e->hits) {
         e->hits[rule->index]++;
     }
@@ -268,7 +284,7 @@ static bool apply(engine *e, const kn_rule_parsed *rule, kn_node *n)
 static void visit(engine *e, kn_node *n)
 {
     const rule_list *rules = kn_map_get(&e->by_op, n->op->name);
-    if (!rules || n->noutputs != 1 || e->depth == MAX_DEPTH || is_needed_identity(e, n)) {
+    if (!rules || n->noutputs != 1 || e->depth == MAX_DEPTH || is_needed_identity(e->rw.g, n)) {
         return;
     }
     e->depth++;
@@ -304,7 +320,9 @@ static void index_rule(engine *e, const kn_pat *p, const kn_rule_parsed *rule)
 void kn_rewrite(kn_unit *u, const kn_rule_table *table, int *hits)
 {
     kn_arena *a = kn_arena_create(u->ctx);
-    engine e = {.rw = {.unit = u, .g = u->graph, .a = a, .shared = table->shared}, .by_op = kn_map_make(a), .hits = hits};
+    engine e = {.rw = {.unit = u, .g = u->graph, .a = a, .shared = table->shared},
+                .by_op = kn_map_make(a),
+                .hits = hits};
     e.match = KN_NEW(a, kn_match);
     for (int i = 0; i < table->nrules; i++) {
         const kn_rule_parsed *rule = kn_rule_parse(a, table, i);
@@ -387,18 +405,23 @@ void kn_match_set(kn_match *m, const char *name, kn_value *v)
 
 void kn_match_set_attr(kn_match *m, const char *name, kn_attr attr)
 {
-    kn_var *var = kn_match_var(m, name);
+    kn_match_name *var = kn_match_find_name(m, name);
     if (!var) {
         assert(m->nvars < KN_MAX_VARS);
         var = &m->vars[m->nvars++];
     }
-    *var = (kn_var){name, attr, NULL};
+    if (attr.kind == KN_A_INDEX && !attr.index) {
+        attr.index = kn_index(m->rw->g->arena, attr.i);
+    }
+    *var = (kn_match_name){name, attr, NULL};
 }
 
-kn_value *kn_match_node(kn_match *m, const char *op, kn_value *const *inputs, int n, const kn_attr *attrs, int nattrs)
+kn_value *kn_match_node(kn_match *m, const char *op, kn_value *const *inputs, int n,
+                        const kn_attr *attrs, int nattrs)
 {
     const kn_node *old = m->root->def;
-    return kn_graph_node(m->rw->g, op, old->name, inputs, n, attrs, nattrs, NULL, 1, old->loc)->outputs[0];
+    return kn_graph_node(m->rw->g, op, old->name, inputs, n, attrs, nattrs, NULL, 1, old->loc)
+        ->outputs[0];
 }
 
 bool kn_same_shape(const kn_value *x, const kn_value *y)

@@ -1,7 +1,9 @@
-/* Finding a pattern in a graph: depth first over a list of goals (this term, that value), with backtracking where an op
-   commutes or a part has several patterns. */
+/* Finding a pattern in a graph: depth first over a list of goals (this term, that value), with
+   backtracking where an op commutes or a part has several patterns. */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "passes/graph/rules_internal.h"
 
@@ -15,19 +17,25 @@ static const struct {
     const char *name;
     bool real;
     double value;
-} defaults[] = {
-    {NULL, "keepdims", false, 0},     {NULL, "trans_a", false, 0},       {NULL, "trans_b", false, 0},
-    {NULL, "flatten", false, 0},      {NULL, "alpha", true, 1},          {NULL, "epsilon", true, 1e-5},
-    {"softmax", "axis", false, -1},   {"layer_norm", "axis", false, -1}, {"rms_norm", "axis", false, -1},
-    {"gather", "axis", false, 0},     {NULL, "softcap", true, 0},        {NULL, "causal", false, 0},
-    {NULL, "offset", false, 0},       {NULL, "left", false, -1},         {NULL, "right", false, -1},
-    {NULL, "scores", false, -1},      {NULL, "interleaved", false, 0},   {NULL, "sequence_first", false, 0},
-    {NULL, "columns_first", false, 0}};
+} defaults[] = {{NULL, "keepdims", false, 0},       {NULL, "trans_a", false, 0},
+                {NULL, "trans_b", false, 0},        {NULL, "flatten", false, 0},
+                {"swish", "alpha", true, 1},        {"gemm", "alpha", true, 1},
+                {"gemm", "beta", true, 1},          {NULL, "epsilon", true, 1e-5},
+                {"softmax", "axis", false, -1},     {"log_softmax", "axis", false, -1},
+                {"layer_norm", "axis", false, -1},  {"rms_norm", "axis", false, -1},
+                {"gather", "axis", false, 0},       {NULL, "softcap", true, 0},
+                {NULL, "causal", false, 0},         {NULL, "offset", false, 0},
+                {NULL, "left", false, -1},          {NULL, "right", false, -1},
+                {NULL, "scores", false, -1},        {NULL, "interleaved", false, 0},
+                {NULL, "sequence_first", false, 0}, {NULL, "columns_first", false, 0}};
 
-static const kn_attr *number_attr(kn_arena *a, const char *name, bool real, double value)
+/* Expressions may end up in a node of the graph, so they are made in its arena. */
+static const kn_attr *number_attr(kn_arena *a, const kn_node *n, const char *name, bool real,
+                                  double value)
 {
     kn_attr *attr = KN_NEW(a, kn_attr);
-    *attr = real ? kn_attr_float(name, value) : kn_attr_index(name, kn_index(a, (int64_t)value));
+    *attr = real ? kn_attr_float(name, value)
+                 : kn_attr_index(name, kn_index(n->graph->arena, (int64_t)value));
     return attr;
 }
 
@@ -50,25 +58,34 @@ static const kn_attr *default_list(kn_arena *a, const kn_node *n, const char *na
         v[i] = steps ? 1 : strcmp(name, "perm") == 0 ? count - 1 - i : i;
     }
     kn_attr *attr = KN_NEW(a, kn_attr);
-    *attr = kn_attr_ints(a, name, v, count);
+    *attr = kn_attr_ints(n->graph->arena, name, v, count);
     return attr;
+}
+
+/* Its place in the table, or -1. */
+static int find_default(const char *op, const char *name)
+{
+    for (int i = 0; i < (int)(sizeof defaults / sizeof *defaults); i++) {
+        bool same = !defaults[i].op || strcmp(defaults[i].op, op) == 0;
+        if (same && strcmp(defaults[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
 }
 
 static const kn_attr *default_of(kn_arena *a, const kn_node *n, const char *name)
 {
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
-        bool op = !defaults[i].op || strcmp(defaults[i].op, n->op->name) == 0;
-        if (op && strcmp(defaults[i].name, name) == 0) {
-            return number_attr(a, name, defaults[i].real, defaults[i].value);
-        }
-    }
-    return default_list(a, n, name);
+    int i = find_default(n->op->name, name);
+    return i < 0 ? default_list(a, n, name)
+                 : number_attr(a, n, name, defaults[i].real, defaults[i].value);
 }
 
-static const kn_expr *from_front(kn_arena *a, const kn_expr *axis, int rank)
+static const kn_expr *from_front(const kn_node *n, const kn_expr *axis)
 {
     int64_t v;
-    return kn_index_const(axis, &v) && v < 0 ? kn_index(a, v + rank) : axis;
+    bool wraps = kn_index_const(axis, &v) && v < 0;
+    return wraps ? kn_index(n->graph->arena, v + n->inputs[0]->rank) : axis;
 }
 
 static bool is_axis(const kn_attr *attr)
@@ -85,15 +102,14 @@ static const kn_attr *read_attr(kn_arena *a, const kn_node *n, const char *name)
     if (!attr || !is_axis(attr) || !n->ninputs || !n->inputs[0]) {
         return attr;
     }
-    int rank = n->inputs[0]->rank;
     if (attr->kind == KN_A_INDEX) {
         kn_attr *one = KN_NEW(a, kn_attr);
-        *one = kn_attr_index(name, from_front(a, attr->index, rank));
+        *one = kn_attr_index(name, from_front(n, attr->index));
         return one;
     }
     const kn_expr **list = KN_ARRAY(a, const kn_expr *, attr->n);
     for (int i = 0; i < attr->n; i++) {
-        list[i] = from_front(a, attr->indexes[i], rank);
+        list[i] = from_front(n, attr->indexes[i]);
     }
     kn_attr *all = KN_NEW(a, kn_attr);
     *all = kn_attr_indexes(name, list, attr->n);
@@ -119,11 +135,19 @@ static bool attr_number(const kn_attr *attr, double *v)
     return true;
 }
 
+bool kn_attr_is_usual(const char *op, const char *name, const kn_attr *attr)
+{
+    double v;
+    int i = find_default(op, name);
+    return i >= 0 && attr_number(attr, &v) && v == defaults[i].value;
+}
+
 static bool equal_lists(const kn_attr *x, const kn_attr *y)
 {
     bool equal = x->n == y->n;
     for (int i = 0; equal && i < x->n; i++) {
-        equal = x->kind == KN_A_INDEXES ? kn_expr_equal(x->indexes[i], y->indexes[i]) : x->floats[i] == y->floats[i];
+        equal = x->kind == KN_A_INDEXES ? kn_expr_equal(x->indexes[i], y->indexes[i])
+                                        : x->floats[i] == y->floats[i];
     }
     return equal;
 }
@@ -150,7 +174,7 @@ static bool equal_attrs(const kn_attr *x, const kn_attr *y)
 
 /* ---- names ---- */
 
-kn_var *kn_match_var(kn_match *m, const char *name)
+kn_match_name *kn_match_find_name(kn_match *m, const char *name)
 {
     for (int i = 0; i < m->nvars; i++) {
         if (strcmp(m->vars[i].name, name) == 0) {
@@ -162,12 +186,12 @@ kn_var *kn_match_var(kn_match *m, const char *name)
 
 static bool bind_attr(kn_match *m, const char *name, const kn_attr *attr, kn_value *value)
 {
-    const kn_var *have = kn_match_var(m, name);
+    const kn_match_name *have = kn_match_find_name(m, name);
     if (have) {
         return equal_attrs(&have->attr, attr);
     }
     assert(m->nvars < KN_MAX_VARS);
-    m->vars[m->nvars++] = (kn_var){name, *attr, value};
+    m->vars[m->nvars++] = (kn_match_name){name, *attr, value};
     return true;
 }
 
@@ -203,7 +227,23 @@ static bool match_number(kn_match *m, double want, const kn_value *v)
     if (!constant(m->rw->a, v, &number)) {
         return false;
     }
-    return near(number, want) || (kn_dtype_is_float(v->type) && number == kn_number_round(v->type, want));
+    return near(number, want) ||
+           (kn_dtype_is_float(v->type) && number == kn_number_round(v->type, want));
+}
+
+/* The shortest decimal that the type rounds to the number: an epsilon of f32 reads 1e-5,
+ * not 9.999999747378752e-6. */
+static double shortest(kn_dtype type, double number)
+{
+    for (int digits = 1; digits < 10 && kn_dtype_is_float(type) && type != KN_F64; digits++) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*e", digits - 1, number);
+        double v = strtod(text, NULL);
+        if (kn_number_round(type, v) == number) {
+            return v;
+        }
+    }
+    return number;
 }
 
 static bool match_var(kn_match *m, const char *name, kn_value *v)
@@ -212,7 +252,7 @@ static bool match_var(kn_match *m, const char *name, kn_value *v)
     if (!constant(m->rw->a, v, &number)) {
         return false;
     }
-    kn_attr attr = kn_attr_float(name, number);
+    kn_attr attr = kn_attr_float(name, shortest(v->type, number));
     return bind_attr(m, name, &attr, v);
 }
 
@@ -225,7 +265,8 @@ static bool match_item(kn_match *m, const kn_pat_attr *p, const kn_expr *e, int 
         kn_attr attr = kn_attr_index(p->text, e);
         return bind_attr(m, p->text, &attr, NULL);
     }
-    return p->kind == KN_PAT_A_NUMBER && kn_index_const(e, &v) && v == (want < 0 ? want + rank : want);
+    return p->kind == KN_PAT_A_NUMBER && kn_index_const(e, &v) &&
+           v == (want < 0 ? want + rank : want);
 }
 
 static bool match_attr(kn_match *m, const kn_pat_attr *p, const kn_attr *attr, int rank)
@@ -234,7 +275,8 @@ static bool match_attr(kn_match *m, const kn_pat_attr *p, const kn_attr *attr, i
     int wraps = is_axis(attr) ? rank : 0;
     switch (p->kind) {
     case KN_PAT_A_NUMBER:
-        return attr_number(attr, &v) && near(v, p->number < 0 && wraps ? p->number + wraps : p->number);
+        return attr_number(attr, &v) &&
+               near(v, p->number < 0 && wraps ? p->number + wraps : p->number);
     case KN_PAT_A_VAR: return bind_attr(m, p->text, attr, NULL);
     case KN_PAT_A_TYPE: return attr->kind == KN_A_TYPE && attr->type == p->type;
     case KN_PAT_A_STRING: return attr->kind == KN_A_STRING && strcmp(attr->string, p->text) == 0;

@@ -1,11 +1,12 @@
 /* The text of rules. Grammar, over the lexer of all texts:
 
-     text  = {"%name" "=" term} [term]                      the last one is the pattern's or the result's call
-     term  = "%name" | NUMBER | NAME | "_" | NAME "(" [term {"," term}] ")" ["{" NAME "=" attr {"," NAME "=" attr} "}"]
-     attr  = NUMBER | NAME | TYPE | STRING | "[" [attr {"," attr}] "]"
+     text  = {"%name" "=" term} [term]                      the last one is the pattern's or the
+   result's call term  = "%name" | NUMBER | NAME | "_" | NAME "(" [term {"," term}] ")" ["{" NAME
+   "=" attr {"," NAME "=" attr} "}"] attr  = NUMBER | NAME | TYPE | STRING | "[" [attr {"," attr}]
+   "]"
 
-   A part is put in where it is called: its alternatives are parsed in a scope of their own, its parameters standing for
-   the terms that were given. */
+   A part is put in where it is called: its alternatives are parsed in a scope of their own, its
+   parameters standing for the terms that were given. */
 #include <assert.h>
 
 #include "passes/graph/rules_internal.h"
@@ -184,7 +185,8 @@ static scope bind_parameters(reader *r, const kn_rule_part *part, const pat_list
 {
     scope names = {0};
     kn_lexer lx;
-    kn_lex_init(&lx, r->p->a, part->name, part->parameters, strlen(part->parameters), kn_loc_none());
+    kn_lex_init(&lx, r->p->a, part->name, part->parameters, strlen(part->parameters),
+                kn_loc_none());
     kn_lex_expect(&lx, "(");
     for (int i = 0; !kn_lex_is(&lx, ")"); i++) {
         if (i == terms->n || lx.token.kind != KN_T_VALUE) {
@@ -223,7 +225,8 @@ static kn_pat *parse_part(reader *r, const char *name)
 
 static bool commutes(const kn_op_row *op)
 {
-    static const char *const ops[] = {"add", "mul", "and", "or", "xor", "min", "max", "equal", "not_equal"};
+    static const char *const ops[] = {"add", "mul", "and",   "or",       "xor",
+                                      "min", "max", "equal", "not_equal"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(op->name, ops[i]) == 0) {
             return true;

@@ -13,11 +13,17 @@ typedef enum {
     KN_PAT_NUMBER, /* 0.5 */
     KN_PAT_VAR,    /* epsilon: a constant of one element */
     KN_PAT_NODE,
-    KN_PAT_PART,   /* any of `args` */
-    KN_PAT_NONE    /* _ */
+    KN_PAT_PART, /* any of `args` */
+    KN_PAT_NONE  /* _ */
 } kn_pat_kind;
 
-typedef enum { KN_PAT_A_NUMBER, KN_PAT_A_VAR, KN_PAT_A_LIST, KN_PAT_A_TYPE, KN_PAT_A_STRING } kn_pat_attr_kind;
+typedef enum {
+    KN_PAT_A_NUMBER,
+    KN_PAT_A_VAR,
+    KN_PAT_A_LIST,
+    KN_PAT_A_TYPE,
+    KN_PAT_A_STRING
+} kn_pat_attr_kind;
 
 typedef struct kn_pat_attr kn_pat_attr;
 struct kn_pat_attr {
@@ -87,7 +93,7 @@ typedef struct {
     const char *name;
     kn_attr attr;
     kn_value *value; /* of a constant */
-} kn_var;
+} kn_match_name;
 
 struct kn_match {
     kn_rewriter *rw;
@@ -95,7 +101,7 @@ struct kn_match {
     kn_value *root;
     kn_value *values[KN_MAX_SLOTS];
     int trail[KN_MAX_SLOTS], ntrail; /* slots in the order in which they were filled */
-    kn_var vars[KN_MAX_VARS];
+    kn_match_name vars[KN_MAX_VARS];
     int nvars;
     kn_goal goals[KN_MAX_GOALS];
     int ngoals;
@@ -104,6 +110,8 @@ struct kn_match {
 
 /* Whether the pattern stands at `root`; what it found is in `m`. */
 bool kn_match_find(kn_match *m, kn_rewriter *rw, const kn_rule_parsed *rule, kn_value *root);
-kn_var *kn_match_var(kn_match *m, const char *name); /* NULL when there is none */
+kn_match_name *kn_match_find_name(kn_match *m, const char *name); /* NULL when there is none */
+/* Whether a number is what the op does without the attribute. */
+bool kn_attr_is_usual(const char *op, const char *name, const kn_attr *attr);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct {
 } kn_live;
 
 typedef struct {
-    const kn_expr *bytes;
+    KN_VEC(const kn_expr *) needs; /* bytes: its size is the most of them; none is certainly at most another */
     int64_t typical;
     int free_after; /* the last use of what is in it */
 } kn_slot;
@@ -141,6 +141,47 @@ static int best_slot(const kn_plan *p, const kn_live *live)
     return best;
 }
 
+/* Whether x >= y for all values of the sizes. */
+static bool covers(const kn_plan *p, const kn_expr *x, const kn_expr *y)
+{
+    kn_size sizes[64];
+    int n = 0;
+    for (int i = 0; i < p->main->nparams && n < 64; i++) {
+        const kn_param *q = &p->main->params[i];
+        if (q->mode == KN_PARAM_SCALAR) {
+            sizes[n++] = (kn_size){q->buffer.name, q->lo, q->hi};
+        }
+    }
+    return kn_expr_equal(x, y) || kn_index_range(kn_index_sub(p->unit->arena, x, y), sizes, n).lo >= 0;
+}
+
+/* A chain of layers asks for the same few sizes over and over: only those that count are kept. */
+static void add_need(const kn_plan *p, kn_slot *s, const kn_expr *bytes)
+{
+    int kept = 0;
+    for (int i = 0; i < s->needs.n; i++) {
+        if (covers(p, s->needs.at[i], bytes)) {
+            return;
+        }
+    }
+    for (int i = 0; i < s->needs.n; i++) {
+        if (!covers(p, bytes, s->needs.at[i])) {
+            s->needs.at[kept++] = s->needs.at[i];
+        }
+    }
+    s->needs.n = kept;
+    kn_push(p->unit->arena, &s->needs, bytes);
+}
+
+static const kn_expr *slot_bytes(const kn_plan *p, const kn_slot *s)
+{
+    const kn_expr *bytes = s->needs.at[0];
+    for (int i = 1; i < s->needs.n; i++) {
+        bytes = kn_index_max(p->unit->arena, bytes, s->needs.at[i]);
+    }
+    return bytes;
+}
+
 static void assign_slots(kn_plan *p)
 {
     kn_arena *a = p->unit->arena;
@@ -148,12 +189,11 @@ static void assign_slots(kn_plan *p)
         kn_live *live = &p->lives.at[i];
         live->slot = best_slot(p, live);
         if (live->slot < 0) {
-            kn_push(a, &p->slots, ((kn_slot){live->bytes, live->typical, live->last}));
+            kn_push(a, &p->slots, ((kn_slot){.typical = live->typical}));
             live->slot = p->slots.n - 1;
-            continue;
         }
         kn_slot *s = &p->slots.at[live->slot];
-        s->bytes = kn_index_max(a, s->bytes, live->bytes);
+        add_need(p, s, live->bytes);
         s->typical = s->typical > live->typical ? s->typical : live->typical;
         s->free_after = live->last;
     }
@@ -167,7 +207,7 @@ void kn_pass_plan(kn_unit *u)
     const kn_expr **offsets = KN_ARRAY(u->arena, const kn_expr *, p.slots.n + 1);
     offsets[0] = kn_index(u->arena, 0);
     for (int i = 0; i < p.slots.n; i++) {
-        offsets[i + 1] = kn_index_add(u->arena, offsets[i], p.slots.at[i].bytes);
+        offsets[i + 1] = kn_index_add(u->arena, offsets[i], slot_bytes(&p, &p.slots.at[i]));
     }
     for (int i = 0; i < p.lives.n; i++) {
         p.lives.at[i].alloc->buffer.offset = offsets[p.lives.at[i].slot];

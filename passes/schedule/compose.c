@@ -194,7 +194,7 @@ static void collect_tensors(kn_composer *c, kn_nest *nest, kn_group_nest *out)
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < c->members.n; i++) {
             kn_member *m = &c->members.at[i];
-            bool lives = !m->inside || used_outside(c, m->value);
+            bool lives = !m->inside || m->initial || used_outside(c, m->value); /* an update starts from what is outside */
             if (m->inside == (pass == 1) && lives) {
                 m->tensor.role = !m->inside ? KN_ROLE_IN : m->initial ? KN_ROLE_INOUT : KN_ROLE_OUT;
                 kn_push(c->arena, &tensors, m->tensor);

@@ -3,6 +3,7 @@
    order of the groups. Reshapes cost nothing: they are views of the same row-major bytes. */
 #include <ctype.h>
 
+#include "ir/target.h"
 #include "passes/passes.h"
 #include "passes/schedule/schedule.h"
 
@@ -30,6 +31,9 @@ static const char *identifier(kn_lowering *l, const char *name)
     }
     for (const char *c = name; *c; c++) {
         kn_put_char(&s, isalnum((unsigned char)*c) || *c == '_' ? *c : '_');
+    }
+    if (!kn_loop_name_ok(kn_str_get(&s))) {
+        kn_put_char(&s, '_');
     }
     const char *stem = kn_intern(l->ctx, kn_str_get(&s)), *unique = stem;
     for (int k = 2; kn_map_has(&l->names, unique); k++) {
@@ -402,4 +406,7 @@ void kn_pass_lower(kn_unit *u)
     u->module = KN_NEW(u->arena, kn_module);
     *u->module = (kn_module){.name = u->graph->name, .target = kn_intern(u->ctx, "host"), .arena = u->arena,
                              .nfuncs = l.funcs.n, .funcs = l.funcs.at};
+    if (u->target) {
+        kn_target_attach(u->target, u->module);
+    }
 }

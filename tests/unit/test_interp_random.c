@@ -441,7 +441,7 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 static void random_functions_mean_what_a_walk_says(void **state)
 {
     tally t = {0};
-    uint64_t n = setting("KILN_RANDOM_CASES", 1500), first = setting("KILN_RANDOM_SEED", 1);
+    uint64_t n = setting("KILN_RANDOM_CASES", 1000), first = setting("KILN_RANDOM_SEED", 1);
     for (uint64_t i = 0; i < n; i++)
         one_case(*state, first + i, &t);
     print_message("%d ran, %d of them to a fault, %d for long\n", t.ran, t.failed, t.long_runs);

@@ -1,8 +1,9 @@
-/* Each rule of simplify and recognise on its own left side, of random shapes, 0 and 1 included: the graph computes the same before and
-   after, by the interpreter, and the rule does apply. What the examples are made of is in the tables. */
+/* Each rule of simplify and recognise on its own left side, of random shapes, 0 and 1 included: the
+   graph computes the same before and after, by the interpreter, and the rule does apply. What the
+   examples are made of is in the tables. */
 #include "unit.h"
 
-#include <stdio.h>
+#include <math.h>
 
 #include "driver/probe.h"
 #include "passes/graph/rules.h"
@@ -37,7 +38,8 @@ static int choose_sizes(const trial *t, const kn_graph *g, kn_probe_size *sizes)
     int n = 0;
     for (; n < g->nsizes && n < MAX_DIMS; n++) {
         state = state * UINT64_C(6364136223846793005) + 1;
-        sizes[n] = (kn_probe_size){g->sizes[n].name, values[(state >> 33) % 7]};
+        int64_t v = values[(state >> 33) % 7];
+        sizes[n] = (kn_probe_size){g->sizes[n].name, v < g->sizes[n].lo ? g->sizes[n].lo : v};
     }
     return n;
 }
@@ -51,19 +53,46 @@ static bool has_halves(const kn_graph *g)
     return halves;
 }
 
-static void compare(trial *t, kn_arena *a, kn_unit *u, const kn_probe_result *want, const kn_probe_size *sizes, int nsizes)
+/* Where the spelling of attention is NaN, a query that sees no key, the op may be anything: see
+ * recognise.def. */
+static void forgive(const trial *t, const kn_probe_result *want, kn_probe_result *got)
+{
+    bool attention = strncmp(t->table->rules[t->rule].name, "attention", 9) == 0;
+    for (int i = 0; attention && i < want->n && i < got->n; i++) {
+        const kn_probe_output *x = &want->outputs[i], *y = &got->outputs[i];
+        for (int64_t k = 0; k < x->count && x->memory.bytes == y->memory.bytes; k++) {
+            uint16_t half;
+            float single = 0;
+            memcpy(&half, (char *)x->memory.data + k * 2, 2);
+            if (x->type == KN_F16 && (half & 0x7FFF) > 0x7C00) {
+                memcpy((char *)y->memory.data + k * 2, &half, 2);
+            }
+            if (x->type == KN_F32) {
+                memcpy(&single, (char *)x->memory.data + k * 4, 4);
+            }
+            if (isnan(single)) {
+                memcpy((char *)y->memory.data + k * 4, &single, 4);
+            }
+        }
+    }
+}
+
+static void compare(trial *t, kn_arena *a, kn_unit *u, const kn_probe_result *want,
+                    const kn_probe_size *sizes, int nsizes)
 {
     const char *where;
     kn_graph_verify(u->graph);
     kn_probe_result got = kn_probe(a, u, t->seed, sizes, nsizes);
+    forgive(t, want, &got);
     double d = kn_probe_difference(&got, want, &where);
     t->difference = d > t->difference ? d : t->difference;
     double tolerance = has_halves(u->graph) ? 0.02 : t->tolerance;
     if (d > tolerance) {
         kn_str after = kn_str_make(a);
         kn_graph_print(&after, u->graph);
-        kn_raise(t->ctx, KN_INTERNAL, kn_loc_none(), "a difference of %g, seed %d:\n%safterwards:\n%s", d, (int)t->seed,
-                 t->text, kn_str_get(&after));
+        kn_raise(t->ctx, KN_INTERNAL, kn_loc_none(),
+                 "a difference of %g, seed %d:\n%safterwards:\n%s", d, (int)t->seed, t->text,
+                 kn_str_get(&after));
     }
 }
 
@@ -100,12 +129,15 @@ static void check_rule(trial *t)
         kn_status status = kn_protect(t->ctx, run_trial, t);
         if (status != KN_OK) {
             print_message("%s\n", t->text);
-            fail_msg("%s, seed %d: %s", t->table->rules[t->rule].name, (int)t->seed, last_message(t->ctx));
+            fail_msg("%s, seed %d: %s", t->table->rules[t->rule].name, (int)t->seed,
+                     last_message(t->ctx));
         }
     }
-    print_message("%-24s %3d times, largest difference %g\n", t->table->rules[t->rule].name, t->hits, t->difference);
+    print_message("%-24s %3d times, largest difference %g\n", t->table->rules[t->rule].name,
+                  t->hits, t->difference);
     if (t->hits == 0) {
-        fail_msg("the rule %s never applies to its own left side, e.g.\n%s", t->table->rules[t->rule].name, t->text);
+        fail_msg("the rule %s never applies to its own left side, e.g.\n%s",
+                 t->table->rules[t->rule].name, t->text);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/driver.h"
 #include "driver/probe.h"
 
 static const char usage[] =
@@ -173,11 +174,14 @@ static kn_unit read_unit(kn_opt *o, kn_arena *a)
     size_t n;
     const char *text = read_all(o, a, &n);
     const char *file = kn_intern(o->ctx, o->file);
-    kn_unit u = {.ctx = o->ctx, .arena = a};
+    kn_unit u = {.ctx = o->ctx, .arena = a, .target = o->target ? kn_target_find(a, o->target) : NULL};
     kn_lexer lx;
     kn_lex_init(&lx, a, file, text, n, kn_loc_none());
     if (kn_lex_is(&lx, "module")) {
         u.module = kn_module_parse(a, file, text, n);
+        if (u.target) {
+            kn_target_attach(u.target, u.module);
+        }
         kn_module_verify(o->ctx, u.module);
     } else {
         u.graph = kn_graph_parse(a, file, text, n);

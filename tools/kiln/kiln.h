@@ -3,6 +3,9 @@
 #define KN_TOOLS_KILN_H
 
 #include "driver/driver.h"
+#include "support/dtype.h"
+
+struct cJSON;
 
 enum { MAX_LIST = 64 };
 
@@ -31,12 +34,23 @@ typedef struct {
 } kn_cli;
 
 _Noreturn void kn_cli_usage(kn_cli *c, const char *fmt, ...) KN_PRINTF(2, 3);
+_Noreturn void kn_cli_not_built(kn_cli *c, const char *fmt, ...) KN_PRINTF(2, 3);
 kn_import_options kn_cli_import_options(const kn_cli *c);
 kn_compile_options kn_cli_compile_options(const kn_cli *c);
 /* The one model file of the command line, compiled to run here: a .kiln file is loaded. Raises. */
 kn_program *kn_cli_program(kn_cli *c);
+/* Whether the file is a compiled model. Raises when it cannot be read. */
+bool kn_cli_is_kiln(kn_cli *c, const char *path);
 /* A status of the public API: raises again what it recorded. */
 void kn_cli_require(kn_cli *c, kn_status status);
+
+/* A session that ends with the verb, whatever happens, or at kn_release(). Raises. */
+kn_session *kn_cli_session(kn_cli *c, const kn_program *p);
+/* Prints a JSON object on stdout and deletes it. */
+void kn_cli_print_json(kn_cli *c, struct cJSON *object);
+/* "seq", 64: dimensions as numbers where they are. */
+struct cJSON *kn_cli_json_shape(const char *const *dims, int rank);
+double kn_cli_now(void); /* seconds */
 
 /* ---- tensors (tensors.c) ---- */
 

@@ -5,9 +5,11 @@
 
 #include "tools/kiln/kiln.h"
 
+typedef void verb_fn(kn_cli *c);
+
 static const struct {
     const char *name;
-    void (*run)(kn_cli *c);
+    verb_fn *run;
     const char *arguments, *doc;
 } verbs[] = {
     {"compile", kn_verb_compile, "MODEL -o OUT", "compile ahead of time: .kiln .c .ll .o .a .so"},
@@ -17,6 +19,9 @@ static const struct {
     {"targets", kn_verb_targets, "", "list the targets"},
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
+
+/* Verbs that are to come. */
+static const char *const later[] = {"generate", "bench", "profile", "tune", "serve", "check-target", "target"};
 
 static const char options[] =
     "  -o OUT, --emit KIND       what to write: kiln, c, ll, o, a, so (default: by OUT's ending)\n"
@@ -53,6 +58,16 @@ _Noreturn void kn_cli_usage(kn_cli *c, const char *fmt, ...)
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
     kn_raise(c->ctx, KN_USAGE, kn_loc_none(), "%s (kiln --help)", message);
+}
+
+_Noreturn void kn_cli_not_built(kn_cli *c, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char what[128];
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    kn_raise(c->ctx, KN_UNSUPPORTED, kn_loc_none(), "%s: not built yet", what);
 }
 
 /* ---- the command line ---- */
@@ -169,7 +184,8 @@ static void take_value(kn_cli *c, const char *flag, const char *value)
     } else if (strcmp(flag, "--seed") == 0) {
         c->seed = (uint64_t)number(c, flag, value, NULL);
     } else if (strcmp(flag, "--threads") == 0) {
-        c->threads = (int)number(c, flag, value, NULL);
+        int64_t threads = number(c, flag, value, NULL);
+        c->threads = threads > 0 && threads <= 1024 ? (int)threads : -1;
     } else if (!take_string(c, flag, value)) {
         kn_cli_usage(c, "there is no option %s", flag);
     }
@@ -200,10 +216,48 @@ typedef struct {
     char **argv;
 } kn_command;
 
+static verb_fn *find_verb(kn_cli *c)
+{
+    for (int i = 0; i < NVERBS; i++) {
+        if (strcmp(verbs[i].name, c->verb) == 0) {
+            return verbs[i].run;
+        }
+    }
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        if (strcmp(later[i], c->verb) == 0) {
+            kn_cli_not_built(c, "%s", c->verb);
+        }
+    }
+    kn_cli_usage(c, "there is no verb `%s`", c->verb);
+}
+
+/* What is taken, but not built yet. */
+static void check_flags(kn_cli *c)
+{
+    static const char *const precisions[] = {"f32", "f16", "bf16", "int8", "int4"};
+    size_t i = 0, n = sizeof precisions / sizeof *precisions;
+    while (c->precision && i < n && strcmp(c->precision, precisions[i]) != 0) {
+        i++;
+    }
+    if (i == n) {
+        kn_cli_usage(c, "--precision: expected f32, f16, bf16, int8 or int4, found `%s`", c->precision);
+    }
+    if (i > 0) {
+        kn_cli_not_built(c, "--precision %s", c->precision);
+    }
+    if (c->schedule) {
+        kn_cli_not_built(c, "--schedule");
+    }
+    if (c->threads < 0) {
+        kn_cli_usage(c, "--threads: expected a positive number");
+    }
+}
+
 static void work(void *env)
 {
     kn_command *k = env;
     kn_cli *c = k->cli;
+    verb_fn *verb = find_verb(c);
     c->arena = kn_arena_create(c->ctx);
     for (int i = 2; i < k->argc; i++) {
         const char *arg = k->argv[i];
@@ -216,31 +270,38 @@ static void work(void *env)
             take_value(c, arg, k->argv[++i]);
         }
     }
-    for (int i = 0; i < NVERBS; i++) {
-        if (strcmp(verbs[i].name, c->verb) == 0) {
-            verbs[i].run(c);
-            return;
-        }
-    }
-    kn_cli_usage(c, "there is no verb `%s`", c->verb);
+    check_flags(c);
+    verb(c);
 }
 
-static void print_diagnostics(const kn_ctx *ctx, bool quiet)
+static void print_diagnostic(const kn_diag *d)
 {
     static const char *const names[] = {"note", "warning", "error"};
-    for (int i = 0; i < kn_diag_count(ctx); i++) {
-        const kn_diag *d = kn_diag_get(ctx, i);
-        if (quiet && d->severity != KN_ERROR) {
-            continue;
+    fprintf(stderr, "kiln: ");
+    if (d->file) {
+        fprintf(stderr, "%s: ", d->file);
+    }
+    if (d->line) {
+        fprintf(stderr, "%d:%d: ", d->line, d->column);
+    }
+    fprintf(stderr, "%s: %s%s%s\n", names[d->severity], d->where ? d->where : "", d->where ? ": " : "", d->message);
+}
+
+/* All errors with what is noted to them; of the warnings some. */
+static void print_diagnostics(const kn_cli *c)
+{
+    enum { SHOWN = 8 };
+    int warnings = 0;
+    for (int i = 0; i < kn_diag_count(c->ctx); i++) {
+        const kn_diag *d = kn_diag_get(c->ctx, i);
+        warnings += d->severity == KN_WARNING;
+        bool error = d->severity == KN_ERROR;
+        if (error || (!c->quiet && (c->verbose || d->severity == KN_NOTE || warnings <= SHOWN))) {
+            print_diagnostic(d);
         }
-        fprintf(stderr, "kiln: ");
-        if (d->file) {
-            fprintf(stderr, "%s: ", d->file);
-        }
-        if (d->line) {
-            fprintf(stderr, "%d:%d: ", d->line, d->column);
-        }
-        fprintf(stderr, "%s: %s%s%s\n", names[d->severity], d->where ? d->where : "", d->where ? ": " : "", d->message);
+    }
+    if (warnings > SHOWN && !c->quiet && !c->verbose) {
+        fprintf(stderr, "kiln: %d more warnings (-v prints them)\n", warnings - SHOWN);
     }
 }
 
@@ -270,7 +331,7 @@ int main(int argc, char **argv)
         return KN_ENVIRONMENT;
     }
     kn_status status = kn_protect(c.ctx, work, &(kn_command){&c, argc, argv});
-    print_diagnostics(c.ctx, c.quiet);
+    print_diagnostics(&c);
     kn_ctx_destroy(c.ctx);
     if (fflush(stdout) != 0) {
         return KN_ENVIRONMENT;

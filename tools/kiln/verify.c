@@ -114,13 +114,12 @@ static void verify(void *env)
 {
     kn_cli *c = env;
     kn_program *p = kn_cli_program(c);
-    kn_session *s;
-    kn_cli_require(c, kn_session_create(c->ctx, p, &s));
+    kn_session *s = kn_cli_session(c, p);
     kn_str wrong = kn_str_make(c->arena);
     for (int i = 0; i < c->ndata && wrong.n == 0; i++) {
         verify_folder(c, p, s, c->data[i], &wrong);
     }
-    kn_session_destroy(s);
+    kn_release(c->ctx, s);
     kn_program_destroy(p);
     if (wrong.n) {
         printf("wrong: %s\n", kn_str_get(&wrong));
