@@ -21,7 +21,8 @@ typedef struct {
 static void dump(void *env, const char *pass, const char *text)
 {
     kn_dump *d = env;
-    const char *path = kn_intern_f(d->ctx, "%s/%02d-%s.kir", d->dir ? d->dir : ".", ++d->count, pass);
+    const char *path =
+        kn_intern_f(d->ctx, "%s/%02d-%s.kir", d->dir ? d->dir : ".", ++d->count, pass);
     kn_file_write(d->ctx, path, text, strlen(text));
 }
 
@@ -35,7 +36,8 @@ kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *
         n++;
     }
     kn_dump d = {model->ctx, options ? options->dump_dir : NULL, 0};
-    kn_pass_options o = {.print = dump, .print_env = &d, .print_after = options ? options->dump_ir : NULL};
+    kn_pass_options o = {
+        .print = dump, .print_env = &d, .print_after = options ? options->dump_ir : NULL};
 #ifndef NDEBUG
     o.verify_each = true;
 #endif
@@ -58,7 +60,8 @@ static kn_io describe(kn_arena *a, const kn_value *v, const kn_value *alias)
     for (int i = 0; i < v->rank; i++) {
         dims[i] = dim_text(a, v->shape[i]);
     }
-    return (kn_io){kn_strdup(a, v->name), v->type, v->rank, dims, alias ? kn_strdup(a, alias->name) : NULL};
+    return (kn_io){kn_strdup(a, v->name), v->type, v->rank, dims,
+                   alias ? kn_strdup(a, alias->name) : NULL};
 }
 
 static void describe_sizes(kn_program *p, const kn_graph *g)
@@ -155,8 +158,9 @@ kn_program *kn_driver_describe(kn_model *model)
 static kn_program *simulated(kn_model *model, const kn_compile_options *options)
 {
     if (options->via == KN_VIA_C || options->via == KN_VIA_JIT) {
-        kn_raise(model->ctx, KN_UNSUPPORTED, kn_loc_none(), "target %s runs on the simulator, not --via %s",
-                 options->target, options->via == KN_VIA_C ? "c" : "jit");
+        kn_raise(model->ctx, KN_UNSUPPORTED, kn_loc_none(),
+                 "target %s runs on the simulator, not --via %s", options->target,
+                 options->via == KN_VIA_C ? "c" : "jit");
     }
     kn_program *p = kn_driver_describe(model);
     kn_unit u = kn_driver_lower(p->arena, model, options);

@@ -1,4 +1,5 @@
-/* From a file to a running program or an artefact: what kiln.h promises, in the terms of the layers below. */
+/* From a file to a running program or an artefact: what kiln.h promises, in the terms of the layers
+ * below. */
 #ifndef KN_DRIVER_DRIVER_H
 #define KN_DRIVER_DRIVER_H
 
@@ -8,8 +9,8 @@
 #include "passes/pass.h"
 #include "runtime/program.h"
 
-/* A model's storage, shared by the model and the programs compiled from it: constants point into it. Counted by hand, within one
-   context. */
+/* A model's storage, shared by the model and the programs compiled from it: constants point into
+   it. Counted by hand, within one context. */
 struct kn_model {
     kn_ctx *ctx;
     kn_arena *arena;
@@ -22,7 +23,8 @@ struct kn_model {
 /* Imports by content: ONNX or graph text. Raises. */
 kn_model *kn_driver_import(kn_ctx *ctx, const char *path, const kn_import_options *options);
 void kn_driver_release(kn_model *model); /* one reference */
-/* The same graph for passes to rewrite while the model stays as it is; it keeps the model's storage. Raises. */
+/* The same graph for passes to rewrite while the model stays as it is; it keeps the model's
+ * storage. Raises. */
 kn_model *kn_driver_copy(kn_model *model);
 
 /* Runs the pipeline on the model's graph (which the passes rewrite) in the arena `a`. Raises. */
@@ -56,13 +58,15 @@ typedef struct {
     const char **files; /* all that was written, side files first */
 } kn_emitted;
 
-/* Compiles to files, all of the list at once: what belongs to PATH.c, .ll, .o, .a or .so, the header and the weights, lies
-   beside it as PATH.h and PATH_weights.bin. Raises; then nothing is written. A path that is a device or a pipe is written
-   alone. */
-kn_emitted kn_driver_emit(kn_arena *a, kn_model *model, const kn_compile_options *options, const kn_artefact *list, int n);
+/* Compiles to files, all of the list at once: what belongs to PATH.c, .ll, .o, .a or .so, the
+   header and the weights, lies beside it as PATH.h and PATH_weights.bin. Raises; then nothing is
+   written. A path that is a device or a pipe is written alone. */
+kn_emitted kn_driver_emit(kn_arena *a, kn_model *model, const kn_compile_options *options,
+                          const kn_artefact *list, int n);
 
 /* Writes a lowered unit as a .kiln file (runtime/kiln_file.h). Raises. */
-void kn_driver_write_kiln(kn_arena *a, const kn_program *p, const kn_unit *u, const char *ops, int level, const char *path);
+void kn_driver_write_kiln(kn_arena *a, const kn_program *p, const kn_unit *u, const char *ops,
+                          int level, const char *path);
 
 /* ---- what is in a model ---- */
 

@@ -1,5 +1,5 @@
-/* The interpreter as an engine: the model's graph, node by node, by the reference lowering. It works in the context of the model,
-   one run at a time, whoever calls. */
+/* The interpreter as an engine: the model's graph, node by node, by the reference lowering. It
+   works in the context of the model, one run at a time, whoever calls. */
 #include <pthread.h>
 
 #include "driver/driver.h"
@@ -55,7 +55,8 @@ static void run(void *env, kn_ctx *ctx, const kn_span *io, const int64_t *sizes,
     it->sizes = sizes;
     kn_ctx *own = it->model->ctx;
     kn_status status = kn_protect(own, body, it);
-    const kn_diag *d = status != KN_OK && ctx != own ? kn_diag_get(own, kn_diag_count(own) - 1) : NULL;
+    const kn_diag *d =
+        status != KN_OK && ctx != own ? kn_diag_get(own, kn_diag_count(own) - 1) : NULL;
     const char *message = d ? kn_intern(ctx, d->message) : NULL;
     pthread_mutex_unlock(&it->mutex);
     if (message) {

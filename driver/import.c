@@ -23,22 +23,24 @@ static void narrow(kn_graph *g, const char *name, int64_t lo, int64_t hi)
             return;
         }
     }
-    kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no dimension `%s`", name);
+    kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no dimension `%s`",
+             name);
 }
 
 static void fix_shape(kn_graph *g, const kn_value *v, const struct kn_input_shape *shape)
 {
     kn_ctx *ctx = kn_arena_ctx(g->arena);
     if (v->rank != shape->rank) {
-        kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s has %d dimensions, the shape given %d", v->name, v->rank, shape->rank);
+        kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s has %d dimensions, the shape given %d",
+                 v->name, v->rank, shape->rank);
     }
     for (int i = 0; i < v->rank; i++) {
         int64_t fixed = shape->dims[i];
         if (v->shape[i]->kind == KN_E_VAR) {
             narrow(g, v->shape[i]->name, fixed, fixed);
         } else if (!kn_index_const(v->shape[i], &fixed) || fixed != shape->dims[i]) {
-            kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s: dimension %d cannot be %lld", v->name, i,
-                     (long long)shape->dims[i]);
+            kn_raise(ctx, KN_USAGE, kn_loc_none(), "input %s: dimension %d cannot be %lld", v->name,
+                     i, (long long)shape->dims[i]);
         }
     }
 }
@@ -54,7 +56,8 @@ static void fix_sizes(kn_graph *g, const kn_import_options *o)
             v = strcmp(g->inputs[k]->name, o->shapes[i].input) == 0 ? g->inputs[k] : v;
         }
         if (!v) {
-            kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no input `%s`", o->shapes[i].input);
+            kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no input `%s`",
+                     o->shapes[i].input);
         }
         fix_shape(g, v, &o->shapes[i]);
     }
@@ -71,7 +74,8 @@ static kn_graph *read_graph(kn_arena *a, const kn_file *file, const kn_import_op
         fix_sizes(g, options);
         return g;
     }
-    kn_raise(ctx, KN_INVALID, (kn_loc){.file = file->path}, "not a model: expected ONNX or graph text");
+    kn_raise(ctx, KN_INVALID, (kn_loc){.file = file->path},
+             "not a model: expected ONNX or graph text");
 }
 
 kn_model *kn_driver_import(kn_ctx *ctx, const char *path, const kn_import_options *options)

@@ -19,14 +19,9 @@ static void put_float(unsigned char *at, kn_dtype type, double f)
     float single = (float)f;
     uint16_t half = type == KN_F16 ? kn_f32_to_f16(single) : kn_f32_to_bf16(single);
     switch (kn_dtype_bits(type)) {
-    case 64:
-        memcpy(at, &f, sizeof f);
-        break;
-    case 32:
-        memcpy(at, &single, sizeof single);
-        break;
-    default:
-        memcpy(at, &half, sizeof half);
+    case 64: memcpy(at, &f, sizeof f); break;
+    case 32: memcpy(at, &single, sizeof single); break;
+    default: memcpy(at, &half, sizeof half);
     }
 }
 
@@ -77,9 +72,10 @@ static int64_t count_of(const kn_sizing *s, const kn_expr *const *shape, int ran
     int64_t count = 1;
     for (int i = 0; i < rank; i++) {
         int64_t dim;
-        if (!kn_index_eval(shape[i], s->sizes, s->values, s->nsizes, &dim) || dim < 0 || dim > INT32_MAX ||
-            __builtin_mul_overflow(count, dim, &count) || count > INT32_MAX) {
-            kn_raise(s->unit->ctx, KN_INVALID, kn_loc_none(), "%s: its shape cannot be had at these sizes", name);
+        if (!kn_index_eval(shape[i], s->sizes, s->values, s->nsizes, &dim) || dim < 0 ||
+            dim > INT32_MAX || __builtin_mul_overflow(count, dim, &count) || count > INT32_MAX) {
+            kn_raise(s->unit->ctx, KN_INVALID, kn_loc_none(),
+                     "%s: its shape cannot be had at these sizes", name);
         }
     }
     return count;
@@ -93,12 +89,14 @@ static kn_memory allocate(const kn_sizing *s, kn_dtype type, int64_t count)
 
 /* ---- graphs ---- */
 
-static void add_output(kn_sizing *s, kn_probe_result *r, const char *name, kn_dtype type, int64_t count)
+static void add_output(kn_sizing *s, kn_probe_result *r, const char *name, kn_dtype type,
+                       int64_t count)
 {
     r->outputs[r->n++] = (kn_probe_output){name, type, count, allocate(s, type, count)};
 }
 
-static kn_probe_result probe_graph(kn_sizing *s, uint64_t seed, const kn_probe_size *given, int ngiven)
+static kn_probe_result probe_graph(kn_sizing *s, uint64_t seed, const kn_probe_size *given,
+                                   int ngiven)
 {
     const kn_graph *g = s->unit->graph;
     s->sizes = KN_ARRAY(s->arena, kn_size, g->nsizes + 1);
@@ -126,7 +124,8 @@ static kn_probe_result probe_graph(kn_sizing *s, uint64_t seed, const kn_probe_s
 
 /* ---- modules ---- */
 
-static kn_memory constant_of(const kn_sizing *s, const kn_param *p, int number, int64_t count, uint64_t seed)
+static kn_memory constant_of(const kn_sizing *s, const kn_param *p, int number, int64_t count,
+                             uint64_t seed)
 {
     const kn_graph *g = s->unit->graph;
     kn_memory m = allocate(s, p->buffer.type, count);
@@ -138,7 +137,8 @@ static kn_memory constant_of(const kn_sizing *s, const kn_param *p, int number, 
     return m;
 }
 
-static kn_probe_result probe_module(kn_sizing *s, uint64_t seed, const kn_probe_size *given, int ngiven)
+static kn_probe_result probe_module(kn_sizing *s, uint64_t seed, const kn_probe_size *given,
+                                    int ngiven)
 {
     const kn_module *m = s->unit->module;
     const kn_func *f = m->funcs[m->nfuncs - 1];
@@ -169,7 +169,8 @@ static kn_probe_result probe_module(kn_sizing *s, uint64_t seed, const kn_probe_
     return r;
 }
 
-kn_probe_result kn_probe(kn_arena *a, const kn_unit *u, uint64_t seed, const kn_probe_size *sizes, int nsizes)
+kn_probe_result kn_probe(kn_arena *a, const kn_unit *u, uint64_t seed, const kn_probe_size *sizes,
+                         int nsizes)
 {
     kn_sizing s = {.arena = a, .unit = u};
     return u->module ? probe_module(&s, seed, sizes, nsizes) : probe_graph(&s, seed, sizes, nsizes);
@@ -196,16 +197,10 @@ static double element(const kn_probe_output *o, int64_t i)
     float single;
     double f;
     switch (o->type) {
-    case KN_F32:
-        memcpy(&single, &low, sizeof single);
-        return (double)single;
-    case KN_F64:
-        memcpy(&f, &bits, sizeof f);
-        return f;
-    case KN_F16:
-        return (double)kn_f16_to_f32((uint16_t)bits);
-    case KN_BF16:
-        return (double)kn_bf16_to_f32((uint16_t)bits);
+    case KN_F32: memcpy(&single, &low, sizeof single); return (double)single;
+    case KN_F64: memcpy(&f, &bits, sizeof f); return f;
+    case KN_F16: return (double)kn_f16_to_f32((uint16_t)bits);
+    case KN_BF16: return (double)kn_bf16_to_f32((uint16_t)bits);
     default:
         if (kn_dtype_is_signed(o->type)) {
             int shift = 64 - kn_dtype_bits(o->type);

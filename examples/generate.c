@@ -1,9 +1,11 @@
-/* Generates text with a compiled byte-level language model, through the runtime's API alone: nothing of the compiler is linked.
+/* Generates text with a compiled byte-level language model, through the runtime's API alone:
+   nothing of the compiler is linked.
 
      generate MODEL.kiln "PROMPT" [-n BYTES] [--temperature T] [--seed N]
 
-   The model has inputs `input_ids` i64[batch, seq] and past_key_values.*, outputs `logits` and present.* in the same order:
-   each step feeds the last byte and the cache that the step before gave. */
+   The model has inputs `input_ids` i64[batch, seq] and past_key_values.*, outputs `logits` and
+   present.* in the same order: each step feeds the last byte and the cache that the step before
+   gave. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +37,8 @@ static int fail(const generator *g)
 {
     for (int i = 0; i < kn_diag_count(g->ctx); i++) {
         const kn_diag *d = kn_diag_get(g->ctx, i);
-        fprintf(stderr, "generate: %s%s%s\n", d->where ? d->where : "", d->where ? ": " : "", d->message);
+        fprintf(stderr, "generate: %s%s%s\n", d->where ? d->where : "", d->where ? ": " : "",
+                d->message);
     }
     return 1;
 }
@@ -44,7 +47,8 @@ static int fail(const generator *g)
 static int start(generator *g)
 {
     g->ncaches = kn_program_input_count(g->program) - 1;
-    if (g->ncaches < 0 || g->ncaches > MAX_CACHES || kn_program_output_count(g->program) != g->ncaches + 1) {
+    if (g->ncaches < 0 || g->ncaches > MAX_CACHES ||
+        kn_program_output_count(g->program) != g->ncaches + 1) {
         fprintf(stderr, "generate: not a model with a cache\n");
         return 0;
     }
@@ -89,7 +93,8 @@ static int keep_logits(generator *g)
     int rank;
     int64_t dims[KN_MAX_RANK];
     const void *data;
-    if (kn_session_get_output(g->session, 0, &type, &rank, dims, &data) != KN_OK || rank != 3 || dims[2] > VOCABULARY) {
+    if (kn_session_get_output(g->session, 0, &type, &rank, dims, &data) != KN_OK || rank != 3 ||
+        dims[2] > VOCABULARY) {
         return 0;
     }
     g->vocabulary = dims[2];
@@ -166,8 +171,8 @@ static int generate(generator *g, const char *prompt, int n, double temperature,
         }
     }
     double end = now();
-    fprintf(stderr, "\n%lld bytes of prompt in %.1f ms, then %.0f bytes a second\n", (long long)length, 1e3 * (first - begin),
-            n / (end - first));
+    fprintf(stderr, "\n%lld bytes of prompt in %.1f ms, then %.0f bytes a second\n",
+            (long long)length, 1e3 * (first - begin), n / (end - first));
     return 0;
 }
 
@@ -182,7 +187,8 @@ int main(int argc, char **argv)
         seed = strcmp(argv[i], "--seed") == 0 ? (uint64_t)atoll(argv[i + 1]) : seed;
     }
     if (argc < 3 || !*argv[2]) {
-        fprintf(stderr, "usage: generate MODEL.kiln \"PROMPT\" [-n BYTES] [--temperature T] [--seed N]\n");
+        fprintf(stderr,
+                "usage: generate MODEL.kiln \"PROMPT\" [-n BYTES] [--temperature T] [--seed N]\n");
         return 2;
     }
     generator g = {.ctx = kn_ctx_create()};
@@ -190,7 +196,8 @@ int main(int argc, char **argv)
     if (!g.ctx) {
         return 5;
     }
-    if (kn_program_load(g.ctx, argv[1], &g.program) != KN_OK || kn_session_create(g.ctx, g.program, &g.session) != KN_OK) {
+    if (kn_program_load(g.ctx, argv[1], &g.program) != KN_OK ||
+        kn_session_create(g.ctx, g.program, &g.session) != KN_OK) {
         result = fail(&g);
     } else if (start(&g)) {
         result = generate(&g, argv[2], n, temperature, seed);

@@ -4,7 +4,8 @@
 
 #include "ir/graph.h"
 
-/* What the user fixes at import: symbolic dimensions by name (lo == hi makes it a constant), shapes of inputs. */
+/* What the user fixes at import: symbolic dimensions by name (lo == hi makes it a constant), shapes
+ * of inputs. */
 typedef struct {
     int ndims;
     const kn_size *dims;
@@ -18,9 +19,9 @@ typedef struct {
 
 /* Whether the bytes look like an ONNX model: a message whose first field is one of ModelProto's. */
 bool kn_onnx_detect(const kn_file *file);
-/* Imports an ONNX model, opsets 7 to 27 of the default domain. The file must stay mapped as long as the graph lives: weights are
-   not copied. External data lie beside it. Raises KN_UNSUPPORTED with all unsupported nodes listed, KN_INVALID for a broken
-   model. options may be NULL. */
+/* Imports an ONNX model, opsets 7 to 27 of the default domain. The file must stay mapped as long as
+   the graph lives: weights are not copied. External data lie beside it. Raises KN_UNSUPPORTED with
+   all unsupported nodes listed, KN_INVALID for a broken model. options may be NULL. */
 kn_graph *kn_onnx_import(kn_arena *a, const kn_file *file, const kn_import_options *options);
 
 /* A dense tensor outside a graph: a test's input or output. */

@@ -1,12 +1,13 @@
-/* The ONNX importer: a model file to a graph. The bytes are scanned (onnx_scan.c), decoded by protobuf-c into the arena, and the
-   nodes are built one after the other by the rows of onnx_ops.def. Functions of the model and branches of an `If` whose
-   condition is known are inlined. A node that cannot be built does not end the import: its results are marked as missing, so
-   that every node at fault is listed, and only then does the import fail. */
+/* The ONNX importer: a model file to a graph. The bytes are scanned (onnx_scan.c), decoded by
+   protobuf-c into the arena, and the nodes are built one after the other by the rows of
+   onnx_ops.def. Functions of the model and branches of an `If` whose condition is known are
+   inlined. A node that cannot be built does not end the import: its results are marked as missing,
+   so that every node at fault is listed, and only then does the import fail. */
 #include "frontend/onnx_internal.h"
 
 #include "frontend/onnx_scan.h"
 
-enum { MAX_INLINING = 32, MAX_NODES = 2000000, MIN_OPSET = 7, MAX_OPSET = 27 };
+enum { MAX_INLINING = 32, MAX_NODES = 500000, MIN_OPSET = 7, MAX_OPSET = 27 };
 
 static void build_nodes(kn_onnx *m, kn_scope *s, Kiln__Onnx__Node **nodes, size_t n);
 
@@ -30,7 +31,9 @@ static void define(kn_onnx *m, kn_scope *s, const char *name, kn_value *v)
 
 static const char *node_where(const kn_onnx *m, const Kiln__Onnx__Node *node)
 {
-    const char *name = node->name && *node->name ? node->name : node->n_output ? node->output[0] : "";
+    const char *name = node->name && *node->name ? node->name
+                       : node->n_output          ? node->output[0]
+                                                 : "";
     return kn_intern(m->ctx, name);
 }
 
@@ -48,9 +51,11 @@ static int64_t opset_of(const kn_scope *s, const char *domain)
 
 /* ---- functions ---- */
 
-static const char *function_key(kn_onnx *m, const char *domain, const char *name, const char *overload)
+static const char *function_key(kn_onnx *m, const char *domain, const char *name,
+                                const char *overload)
 {
-    return kn_intern_f(m->ctx, "%s:%s:%s", domain ? domain : "", name ? name : "", overload ? overload : "");
+    return kn_intern_f(m->ctx, "%s:%s:%s", domain ? domain : "", name ? name : "",
+                       overload ? overload : "");
 }
 
 static const Kiln__Onnx__Function *find_function(kn_onnx *m, const Kiln__Onnx__Node *node)
@@ -61,12 +66,14 @@ static const Kiln__Onnx__Function *find_function(kn_onnx *m, const Kiln__Onnx__N
 static void enter(kn_onnx *m, const kn_onnx_node *n)
 {
     if (++m->depth > MAX_INLINING) {
-        kn_raise(m->ctx, KN_INVALID, n->loc, "functions or branches are nested more than %d deep", MAX_INLINING);
+        kn_raise(m->ctx, KN_INVALID, n->loc, "functions or branches are nested more than %d deep",
+                 MAX_INLINING);
     }
 }
 
 /* Results of an inner scope, by their names there. */
-static void take_results(kn_onnx *m, kn_onnx_node *n, const kn_scope *inner, size_t count, char *const *names)
+static void take_results(kn_onnx *m, kn_onnx_node *n, const kn_scope *inner, size_t count,
+                         char *const *names)
 {
     for (int i = 0; i < n->noutputs; i++) {
         n->results[i] = (size_t)i < count ? look_up(inner, names[i]) : NULL;
@@ -81,11 +88,16 @@ static const char *inner_prefix(kn_onnx *m, const kn_onnx_node *n)
     return kn_intern_f(m->ctx, "%s/", n->loc.where ? n->loc.where : n->type);
 }
 
-static void inline_function(kn_onnx *m, const kn_scope *s, kn_onnx_node *n, const Kiln__Onnx__Function *f)
+static void inline_function(kn_onnx *m, const kn_scope *s, kn_onnx_node *n,
+                            const Kiln__Onnx__Function *f)
 {
     enter(m, n);
-    kn_scope inner = {.values = kn_map_make(m->arena), .prefix = inner_prefix(m, n), .nopsets = f->n_opset_import,
-                      .opsets = f->opset_import, .caller = n, .function = f};
+    kn_scope inner = {.values = kn_map_make(m->arena),
+                      .prefix = inner_prefix(m, n),
+                      .nopsets = f->n_opset_import,
+                      .opsets = f->opset_import,
+                      .caller = n,
+                      .function = f};
     (void)s;
     for (size_t i = 0; i < f->n_input && i < (size_t)n->ninputs; i++) {
         if (n->inputs[i]) {
@@ -111,13 +123,14 @@ static const Kiln__Onnx__Graph *branch_of(const Kiln__Onnx__Node *node, const ch
 
 static void add_initializers(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g);
 
-static void inline_branch(kn_onnx *m, const kn_scope *s, kn_onnx_node *n, const Kiln__Onnx__Node *node)
+static void inline_branch(kn_onnx *m, const kn_scope *s, kn_onnx_node *n,
+                          const Kiln__Onnx__Node *node)
 {
     int64_t condition;
     const kn_expr *const *content = n->ninputs && n->inputs[0] ? n->inputs[0]->content : NULL;
     if (!content || kn_value_count(n->inputs[0]) != 1 || content[0]->kind != KN_E_CONST) {
-        kn_raise(m->ctx, KN_UNSUPPORTED, n->loc, "If, opset %lld: the condition is not known when compiling",
-                 (long long)n->opset);
+        kn_raise(m->ctx, KN_UNSUPPORTED, n->loc,
+                 "If, opset %lld: the condition is not known when compiling", (long long)n->opset);
     }
     condition = content[0]->i;
     const Kiln__Onnx__Graph *g = branch_of(node, condition ? "then_branch" : "else_branch");
@@ -125,13 +138,16 @@ static void inline_branch(kn_onnx *m, const kn_scope *s, kn_onnx_node *n, const 
         kn_raise(m->ctx, KN_INVALID, n->loc, "If without a branch");
     }
     enter(m, n);
-    kn_scope inner = {.parent = s, .values = kn_map_make(m->arena), .prefix = inner_prefix(m, n), .caller = s->caller,
+    kn_scope inner = {.parent = s,
+                      .values = kn_map_make(m->arena),
+                      .prefix = inner_prefix(m, n),
+                      .caller = s->caller,
                       .function = s->function};
     add_initializers(m, &inner, g);
     build_nodes(m, &inner, g->node, g->n_node);
     char **names = KN_ARRAY(m->arena, char *, g->n_output + 1);
     for (size_t i = 0; i < g->n_output; i++) {
-        names[i] = g->output[i]->name;
+        names[i] = g->output[i]->name ? g->output[i]->name : "";
     }
     take_results(m, n, &inner, g->n_output, names);
     m->depth--;
@@ -146,8 +162,8 @@ static kn_value *float_list(kn_onnx *m, const kn_onnx_attr *a, int rank, int64_t
     for (int64_t i = 0; rank && i < n; i++) {
         data[i] = (float)a->floats[i];
     }
-    return kn_graph_const(m->g, kn_graph_fresh(m->g, "const"), KN_F32, &n, rank, data, (size_t)n * sizeof *data,
-                          kn_loc_none());
+    return kn_graph_const(m->g, kn_graph_fresh(m->g, "const"), KN_F32, &n, rank, data,
+                          (size_t)n * sizeof *data, kn_loc_none());
 }
 
 static kn_value *int_list(kn_onnx *m, const kn_onnx_attr *a, int rank, int64_t n)
@@ -157,8 +173,8 @@ static kn_value *int_list(kn_onnx *m, const kn_onnx_attr *a, int rank, int64_t n
     for (int64_t i = 0; rank && i < n; i++) {
         data[i] = a->ints[i];
     }
-    return kn_graph_const(m->g, kn_graph_fresh(m->g, "const"), KN_I64, &n, rank, data, (size_t)n * sizeof *data,
-                          kn_loc_none());
+    return kn_graph_const(m->g, kn_graph_fresh(m->g, "const"), KN_I64, &n, rank, data,
+                          (size_t)n * sizeof *data, kn_loc_none());
 }
 
 static void build_constant(kn_onnx *m, kn_onnx_node *n)
@@ -175,7 +191,8 @@ static void build_constant(kn_onnx *m, kn_onnx_node *n)
     } else if ((a = kn_onnx_attribute(n, "value_ints"))) {
         n->results[0] = int_list(m, a, 1, a->n);
     } else {
-        kn_raise(m->ctx, KN_UNSUPPORTED, n->loc, "Constant, opset %lld: only tensors, numbers and lists of numbers",
+        kn_raise(m->ctx, KN_UNSUPPORTED, n->loc,
+                 "Constant, opset %lld: only tensors, numbers and lists of numbers",
                  (long long)n->opset);
     }
 }
@@ -195,13 +212,20 @@ static void read_inputs(kn_building *b)
     kn_onnx *m = b->m;
     const Kiln__Onnx__Node *p = b->proto;
     kn_value **inputs = KN_ARRAY(m->arena, kn_value *, p->n_input + 1);
-    bool in_function = b->scope->function; /* there, an operand may be one that the caller left out */
+    bool in_function =
+        b->scope->function; /* there, an operand may be one that the caller left out */
     for (size_t i = 0; i < p->n_input; i++) {
         inputs[i] = *p->input[i] ? look_up(b->scope, p->input[i]) : NULL;
         if (*p->input[i] && !inputs[i] && !in_function) {
-            kn_raise(m->ctx, KN_INVALID, b->node.loc, "%s reads `%s`, which nothing defines", p->op_type, p->input[i]);
+            kn_raise(m->ctx, KN_INVALID, b->node.loc, "%s reads `%s`, which nothing defines",
+                     p->op_type, p->input[i]);
         }
-        b->has_missing = b->has_missing || inputs[i] == m->missing;
+        b->has_missing = b->has_missing || inputs[i] == m->missing || inputs[i] == m->absent;
+        if (inputs[i] == m->absent) {
+            kn_error(m->ctx, KN_UNSUPPORTED, b->node.loc,
+                     "%s reads `%s`, a result that its operator does not give here", p->op_type,
+                     p->input[i]);
+        }
     }
     b->node.inputs = inputs;
     b->node.ninputs = (int)p->n_input;
@@ -246,11 +270,15 @@ static void begin_body(void *env)
     kn_onnx *m = b->m;
     const Kiln__Onnx__Node *p = b->proto;
     const char *domain = p->domain && strcmp(p->domain, "ai.onnx") != 0 ? p->domain : "";
-    b->node = (kn_onnx_node){.g = m->g, .domain = kn_intern(m->ctx, domain), .type = kn_intern(m->ctx, p->op_type ? p->op_type : ""),
-                             .name = kn_intern(m->ctx, p->name ? p->name : ""), .opset = opset_of(b->scope, domain),
+    b->node = (kn_onnx_node){.g = m->g,
+                             .domain = kn_intern(m->ctx, domain),
+                             .type = kn_intern(m->ctx, p->op_type ? p->op_type : ""),
+                             .name = kn_intern(m->ctx, p->name ? p->name : ""),
+                             .opset = opset_of(b->scope, domain),
                              .loc = kn_onnx_loc(m, node_where(m, p))};
     if (++m->nodes > MAX_NODES) {
-        kn_raise(m->ctx, KN_UNSUPPORTED, b->node.loc, "more than %d nodes", MAX_NODES);
+        kn_raise(m->ctx, KN_INVALID, b->node.loc, "more than %d nodes, functions inlined",
+                 MAX_NODES);
     }
     read_inputs(b);
 }
@@ -263,9 +291,19 @@ static bool is_known(kn_building *b)
     if (own || find_function(b->m, b->proto) || kn_onnx_known(n->domain, n->type)) {
         return true;
     }
-    kn_error(b->m->ctx, KN_UNSUPPORTED, n->loc, "operator %s%s%s, opset %lld, is not supported", n->domain,
-             *n->domain ? ":" : "", n->type, (long long)n->opset);
+    kn_error(b->m->ctx, KN_UNSUPPORTED, n->loc, "operator %s%s%s, opset %lld, is not supported",
+             n->domain, *n->domain ? ":" : "", n->type, (long long)n->opset);
     return false;
+}
+
+/* Index arithmetic that fails knows no place: a note tells the node. */
+static void name_node(kn_onnx *m, const kn_onnx_node *n)
+{
+    const kn_diag *d =
+        kn_diag_count(m->ctx) ? kn_diag_get(m->ctx, kn_diag_count(m->ctx) - 1) : NULL;
+    if (d && !d->file && !d->where) {
+        kn_note(m->ctx, n->loc, "in this node, %s", n->type);
+    }
 }
 
 static void build_node(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Node *proto)
@@ -279,6 +317,7 @@ static void build_node(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Node *proto)
         kn_status status = kn_protect(m->ctx, build_body, b);
         m->depth = depth;
         if (status != KN_OK && status != KN_UNSUPPORTED) {
+            name_node(m, &b->node);
             kn_raise_again(m->ctx, status);
         }
         built = status == KN_OK;
@@ -287,7 +326,7 @@ static void build_node(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Node *proto)
     for (size_t i = 0; i < proto->n_output; i++) {
         if (*proto->output[i]) {
             kn_value *v = built ? b->node.results[i] : m->missing;
-            define(m, s, proto->output[i], v ? v : m->missing);
+            define(m, s, proto->output[i], v ? v : m->absent);
         }
     }
 }
@@ -307,10 +346,15 @@ static void add_initializers(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g
 {
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = g->initializer[i]->name ? g->initializer[i]->name : "";
-        define(m, s, name, kn_onnx_tensor(m, g->initializer[i], kn_onnx_value_name(m, s->prefix, name)));
+        if (*name && kn_map_has(&s->values, name)) {
+            kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, name), "two initializers have this name");
+        }
+        define(m, s, name,
+               kn_onnx_tensor(m, g->initializer[i], kn_onnx_value_name(m, s->prefix, name)));
     }
     if (g->n_sparse_initializer) {
-        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, NULL), "sparse initializers are not supported");
+        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, NULL),
+                 "sparse initializers are not supported");
     }
 }
 
@@ -352,10 +396,14 @@ static kn_map constants_of(kn_onnx *m, const Kiln__Onnx__Graph *g)
 
 static void add_inputs(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g)
 {
-    kn_map constants = constants_of(m, g);
+    kn_map constants = constants_of(m, g), seen = kn_map_make(m->arena);
     for (size_t i = 0; i < g->n_input; i++) {
         const Kiln__Onnx__ValueInfo *info = g->input[i];
         const char *name = info->name ? info->name : "";
+        if (kn_map_has(&seen, name)) {
+            kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, name), "two inputs have this name");
+        }
+        kn_map_set(&seen, kn_intern(m->ctx, name), m);
         if (look_up(s, name) || kn_map_has(&constants, name)) {
             continue; /* an initializer or constant that is listed as its own default */
         }
@@ -364,10 +412,12 @@ static void add_inputs(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g)
         int rank = given_shape(m, name, shape);
         rank = rank < 0 ? kn_onnx_shape_of(m, t, name, shape) : rank;
         if (rank < 0) {
-            kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, name), "an input of unknown rank: give its shape");
+            kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, name),
+                     "an input of unknown rank: give its shape");
         }
         kn_dtype type = kn_onnx_element_type(m, t->elem_type, name);
-        kn_value *v = kn_graph_input(m->g, kn_onnx_value_name(m, "", name), type, shape, rank, kn_onnx_loc(m, name));
+        kn_value *v = kn_graph_input(m->g, kn_onnx_value_name(m, "", name), type, shape, rank,
+                                     kn_onnx_loc(m, name));
         define(m, s, name, v);
     }
 }
@@ -389,7 +439,8 @@ static const kn_expr *deciding_size(const kn_onnx *m, const kn_expr *dim, int64_
     return NULL;
 }
 
-/* Makes that size what the declared number says. False when the dimension is not decided by one, or does not come out even. */
+/* Makes that size what the declared number says. False when the dimension is not decided by one, or
+ * does not come out even. */
 static bool narrow(const kn_onnx *m, const kn_expr *dim, int64_t declared)
 {
     int64_t a, b;
@@ -401,7 +452,8 @@ static bool narrow(const kn_onnx *m, const kn_expr *dim, int64_t declared)
     return true;
 }
 
-/* What the model declares of an output narrows sizes that are only known at run time, and must fit what was inferred. */
+/* What the model declares of an output narrows sizes that are only known at run time, and must fit
+ * what was inferred. */
 static void check_declared(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const kn_value *v)
 {
     const Kiln__Onnx__TensorType *t = info->type ? info->type->tensor_type : NULL;
@@ -409,20 +461,23 @@ static void check_declared(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const 
         return;
     }
     if (t->elem_type && kn_onnx_element_type(m, t->elem_type, info->name) != v->type) {
-        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name), "declared with element type %s, computed as %s",
-                 kn_dtype_name(kn_onnx_element_type(m, t->elem_type, info->name)), kn_dtype_name(v->type));
+        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name),
+                 "declared with element type %s, computed as %s",
+                 kn_dtype_name(kn_onnx_element_type(m, t->elem_type, info->name)),
+                 kn_dtype_name(v->type));
     }
     if ((int)t->shape->n_dim != v->rank) {
-        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name), "declared with rank %zu, computed with rank %d",
-                 t->shape->n_dim, v->rank);
+        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name),
+                 "declared with rank %zu, computed with rank %d", t->shape->n_dim, v->rank);
     }
     for (int i = 0; i < v->rank; i++) {
         const Kiln__Onnx__Dimension *d = t->shape->dim[i];
         int64_t dim;
-        if (d->has_dim_value && !narrow(m, v->shape[i], d->dim_value) && kn_index_const(v->shape[i], &dim) &&
-            dim != d->dim_value) {
-            kn_warn(m->ctx, kn_onnx_loc(m, info->name), "dimension %d declared as %lld, computed as %lld", i,
-                    (long long)d->dim_value, (long long)dim); /* exporters' declarations are often stale */
+        if (d->has_dim_value && !narrow(m, v->shape[i], d->dim_value) &&
+            kn_index_const(v->shape[i], &dim) && dim != d->dim_value) {
+            kn_warn(m->ctx, kn_onnx_loc(m, info->name),
+                    "dimension %d declared as %lld, computed as %lld", i, (long long)d->dim_value,
+                    (long long)dim); /* exporters' declarations are often stale */
         }
     }
 }
@@ -440,10 +495,13 @@ static bool needs_check(const kn_onnx *m, const Kiln__Onnx__ValueInfo *info, con
     return needs;
 }
 
-/* The value with the shape that the model declares, checked at run time: a node whose notation says so. */
-static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v, const char *name)
+/* The value with the shape that the model declares, checked at run time: a node whose notation says
+ * so. */
+static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v,
+                                const char *name)
 {
-    kn_str from = kn_str_make(m->arena), to = kn_str_make(m->arena), at = kn_str_make(m->arena), require = kn_str_make(m->arena);
+    kn_str from = kn_str_make(m->arena), to = kn_str_make(m->arena), at = kn_str_make(m->arena),
+           require = kn_str_make(m->arena);
     for (int i = 0; i < v->rank; i++) {
         const Kiln__Onnx__Dimension *d = info->type->tensor_type->shape->dim[i];
         const char *comma = i ? ", " : "";
@@ -456,13 +514,16 @@ static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, k
             kn_putf(&to, "%sd%d", comma, i);
         }
     }
-    const char *text = kn_format(m->arena, "(X[%s]) -> Y: typeof(X)[%s]: Y[%s] = X[%s]%s", kn_str_get(&from), kn_str_get(&to),
-                                 kn_str_get(&at), kn_str_get(&at), kn_str_get(&require));
+    const char *text =
+        kn_format(m->arena, "(X[%s]) -> Y: typeof(X)[%s]: Y[%s] = X[%s]%s", kn_str_get(&from),
+                  kn_str_get(&to), kn_str_get(&at), kn_str_get(&at), kn_str_get(&require));
     return kn_graph_notation(m->g, text, "", &v, 1, NULL, 0, &name, 1, v->loc)->outputs[0];
 }
 
-/* An output under its own name: a node stands in where the value is an input, a constant, or named otherwise. */
-static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v, const char *name)
+/* An output under its own name: a node stands in where the value is an input, a constant, or named
+ * otherwise. */
+static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v,
+                              const char *name)
 {
     bool check = needs_check(m, info, v);
     if (v->def && strcmp(v->name, name) == 0 && !check) {
@@ -477,12 +538,20 @@ static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_
 
 static void add_outputs(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g)
 {
+    kn_map seen = kn_map_make(m->arena);
+    if (g->n_output == 0) {
+        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, g->name), "the graph has no outputs");
+    }
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = g->output[i]->name ? g->output[i]->name : "";
         kn_value *v = look_up(s, name);
-        if (!v || v == m->missing) {
+        if (!v || v == m->missing || v == m->absent) {
             kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, name), "an output that no node computes");
         }
+        if (kn_map_has(&seen, name)) {
+            kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, name), "two outputs have this name");
+        }
+        kn_map_set(&seen, kn_intern(m->ctx, name), m);
         check_declared(m, g->output[i], v);
         kn_graph_output(m->g, named_output(m, g->output[i], v, name), NULL);
     }
@@ -521,21 +590,24 @@ static void check_opset(kn_onnx *m, const kn_scope *s)
 {
     int64_t opset = opset_of(s, "");
     if (opset && (opset < MIN_OPSET || opset > MAX_OPSET)) {
-        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, NULL), "opset %lld of the default domain; %d to %d are supported",
-                 (long long)opset, MIN_OPSET, MAX_OPSET);
+        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, NULL),
+                 "opset %lld of the default domain; %d to %d are supported", (long long)opset,
+                 MIN_OPSET, MAX_OPSET);
     }
 }
 
 bool kn_onnx_detect(const kn_file *file)
 {
     /* ir_version = small number, the first field that exporters write; or the graph first */
-    return file->size >= 2 && ((file->data[0] == 0x08 && file->data[1] < 0x40) || file->data[0] == 0x3a);
+    return file->size >= 2 &&
+           ((file->data[0] == 0x08 && file->data[1] < 0x40) || file->data[0] == 0x3a);
 }
 
 kn_graph *kn_onnx_import(kn_arena *a, const kn_file *file, const kn_import_options *options)
 {
     kn_onnx m = {.ctx = kn_arena_ctx(a), .arena = a, .file = file, .options = options};
     m.missing = KN_NEW(a, kn_value);
+    m.absent = KN_NEW(a, kn_value);
     m.functions = kn_map_make(a);
     m.files = kn_map_make(a);
     decode(&m);
@@ -544,7 +616,9 @@ kn_graph *kn_onnx_import(kn_arena *a, const kn_file *file, const kn_import_optio
         Kiln__Onnx__Function *f = m.model->functions[i];
         kn_map_set(&m.functions, function_key(&m, f->domain, f->name, f->overload), f);
     }
-    kn_scope scope = {.values = kn_map_make(a), .prefix = "", .nopsets = m.model->n_opset_import,
+    kn_scope scope = {.values = kn_map_make(a),
+                      .prefix = "",
+                      .nopsets = m.model->n_opset_import,
                       .opsets = m.model->opset_import};
     check_opset(&m, &scope);
     m.g = kn_graph_create(a, kn_onnx_graph_name(&m, g->name));

@@ -21,7 +21,8 @@ static void read_lists(kn_onnx *m, const Kiln__Onnx__Attribute *p, kn_onnx_attr 
     a->strings = strings;
 }
 
-/* The kinds of AttributeProto.AttributeType. A file of an old version may leave the type out: then what is there tells. */
+/* The kinds of AttributeProto.AttributeType. A file of an old version may leave the type out: then
+ * what is there tells. */
 enum { FLOAT = 1, INT, STRING, TENSOR, GRAPH, FLOATS = 6, INTS, STRINGS };
 
 static int kind_of(const Kiln__Onnx__Attribute *p)
@@ -29,8 +30,14 @@ static int kind_of(const Kiln__Onnx__Attribute *p)
     if (p->type) {
         return p->type;
     }
-    return p->has_f ? FLOAT : p->has_i ? INT : p->has_s ? STRING : p->t ? TENSOR : p->g ? GRAPH : p->n_floats ? FLOATS
-         : p->n_strings ? STRINGS : INTS;
+    return p->has_f       ? FLOAT
+           : p->has_i     ? INT
+           : p->has_s     ? STRING
+           : p->t         ? TENSOR
+           : p->g         ? GRAPH
+           : p->n_floats  ? FLOATS
+           : p->n_strings ? STRINGS
+                          : INTS;
 }
 
 static kn_onnx_attr read_attribute(kn_onnx *m, const Kiln__Onnx__Attribute *p, const char *name)
@@ -38,12 +45,8 @@ static kn_onnx_attr read_attribute(kn_onnx *m, const Kiln__Onnx__Attribute *p, c
     kn_onnx_attr a = {.name = kn_intern(m->ctx, name), .i = p->i, .f = (double)p->f};
     read_lists(m, p, &a);
     switch (kind_of(p)) {
-    case FLOAT:
-        a.kind = KN_OA_FLOAT;
-        break;
-    case INT:
-        a.kind = KN_OA_INT;
-        break;
+    case FLOAT: a.kind = KN_OA_FLOAT; break;
+    case INT: a.kind = KN_OA_INT; break;
     case STRING:
         a.kind = KN_OA_STRING;
         a.s = text_of(m, p->s);
@@ -64,8 +67,7 @@ static kn_onnx_attr read_attribute(kn_onnx *m, const Kiln__Onnx__Attribute *p, c
         a.kind = KN_OA_STRINGS;
         a.n = (int)p->n_strings;
         break;
-    default:
-        a.kind = KN_OA_OTHER;
+    default: a.kind = KN_OA_OTHER;
     }
     return a;
 }
@@ -80,8 +82,10 @@ const kn_onnx_attr *kn_onnx_attribute(const kn_onnx_node *n, const char *name)
     return NULL;
 }
 
-/* What a reference in a function's body stands for: the caller's attribute, the function's default, or nothing. */
-static bool resolve(kn_onnx *m, const kn_scope *s, const char *reference, const char *name, kn_onnx_attr *out)
+/* What a reference in a function's body stands for: the caller's attribute, the function's default,
+ * or nothing. */
+static bool resolve(kn_onnx *m, const kn_scope *s, const char *reference, const char *name,
+                    kn_onnx_attr *out)
 {
     const kn_onnx_attr *given = s->caller ? kn_onnx_attribute(s->caller, reference) : NULL;
     if (given) {
@@ -99,7 +103,8 @@ static bool resolve(kn_onnx *m, const kn_scope *s, const char *reference, const 
     return false;
 }
 
-kn_onnx_attr *kn_onnx_attributes(kn_onnx *m, const kn_scope *s, const Kiln__Onnx__Node *node, int *n)
+kn_onnx_attr *kn_onnx_attributes(kn_onnx *m, const kn_scope *s, const Kiln__Onnx__Node *node,
+                                 int *n)
 {
     kn_onnx_attr *list = KN_ARRAY(m->arena, kn_onnx_attr, node->n_attribute + 1);
     *n = 0;
@@ -120,8 +125,8 @@ kn_onnx_attr *kn_onnx_attributes(kn_onnx *m, const kn_scope *s, const Kiln__Onnx
 typedef struct {
     kn_onnx *m;
     Kiln__Onnx__Node **nodes;
-    kn_map makers;         /* value name -> number of its node + 1 */
-    unsigned char *state;  /* 0 new, 1 being placed, 2 placed */
+    kn_map makers;        /* value name -> number of its node + 1 */
+    unsigned char *state; /* 0 new, 1 being placed, 2 placed */
     Kiln__Onnx__Node **sorted;
     size_t nsorted;
     KN_VEC(size_t) stack;
@@ -137,7 +142,8 @@ static bool all_inputs_placed(kn_sorter *s, const Kiln__Onnx__Node *node)
         }
         if (s->state[maker - 1] == 1) {
             const Kiln__Onnx__Node *other = s->nodes[maker - 1];
-            kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, other->name && *other->name ? other->name : node->input[i]),
+            kn_raise(s->m->ctx, KN_INVALID,
+                     kn_onnx_loc(s->m, other->name && *other->name ? other->name : node->input[i]),
                      "the graph has a cycle through `%s`", node->input[i]);
         }
         s->state[maker - 1] = 1;
@@ -153,8 +159,8 @@ static bool is_constant(const Kiln__Onnx__Node *node)
     return node->op_type && strcmp(node->op_type, "Constant") == 0;
 }
 
-/* Who makes which value; each is made once. Of constants of one name, which some tools leave behind, the last one counts, as in
-   onnxruntime. */
+/* Who makes which value; each is made once. Of constants of one name, which some tools leave
+   behind, the last one counts, as in onnxruntime. */
 static void find_makers(kn_sorter *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -164,9 +170,11 @@ static void find_makers(kn_sorter *s, size_t n)
             size_t other = (size_t)(uintptr_t)kn_map_get(&s->makers, name);
             if (other && is_constant(node) && is_constant(s->nodes[other - 1])) {
                 s->state[other - 1] = 2; /* left out */
-                kn_warn(s->m->ctx, kn_onnx_loc(s->m, name), "a constant that is defined twice: the last one counts");
+                kn_warn(s->m->ctx, kn_onnx_loc(s->m, name),
+                        "a constant that is defined twice: the last one counts");
             } else if (other) {
-                kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, node->name), "`%s` is defined twice", name);
+                kn_raise(s->m->ctx, KN_INVALID, kn_onnx_loc(s->m, node->name),
+                         "`%s` is defined twice", name);
             }
             if (*name) {
                 kn_map_set(&s->makers, name, (void *)(uintptr_t)(i + 1));

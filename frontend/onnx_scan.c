@@ -1,6 +1,6 @@
-/* The wire format (protobuf's encoding page): a message is a list of fields, each a varint key (number << 3 | wire type) and
-   a payload: varint (0), 8 bytes (1), length and bytes (2), 4 bytes (5). The tables below say which fields of which message
-   are kept and which hold messages. */
+/* The wire format (protobuf's encoding page): a message is a list of fields, each a varint key
+   (number << 3 | wire type) and a payload: varint (0), 8 bytes (1), length and bytes (2), 4 bytes
+   (5). The tables below say which fields of which message are kept and which hold messages. */
 #include "frontend/onnx_scan.h"
 
 #include "support/str.h"
@@ -20,39 +20,88 @@ struct kn_message {
 
 static const kn_message graph_message, attribute_message;
 
-static const kn_message entry_message = {"entry", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
-static const kn_message opset_message = {"opset", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
-static const kn_message tensor_message = {
-    "tensor", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {4, COPY, 0}, {5, COPY, 0}, {6, COPY, 0}, {7, COPY, 0},
-                                 {8, COPY, 0}, {9, RAW, 0}, {10, COPY, 0}, {11, COPY, 0},
-                                 {13, MESSAGE, &entry_message}, {14, COPY, 0}, {0}}};
-static const kn_message dimension_message = {"dimension", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
-static const kn_message shape_message = {"shape", (const kn_field[]){{1, MESSAGE, &dimension_message}, {0}}};
+static const kn_message entry_message = {"entry",
+                                         (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
+static const kn_message opset_message = {"opset",
+                                         (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
+static const kn_message tensor_message = {"tensor",
+                                          (const kn_field[]){{1, COPY, 0},
+                                                             {2, COPY, 0},
+                                                             {4, COPY, 0},
+                                                             {5, COPY, 0},
+                                                             {6, COPY, 0},
+                                                             {7, COPY, 0},
+                                                             {8, COPY, 0},
+                                                             {9, RAW, 0},
+                                                             {10, COPY, 0},
+                                                             {11, COPY, 0},
+                                                             {13, MESSAGE, &entry_message},
+                                                             {14, COPY, 0},
+                                                             {0}}};
+static const kn_message dimension_message = {"dimension",
+                                             (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {0}}};
+static const kn_message shape_message = {"shape",
+                                         (const kn_field[]){{1, MESSAGE, &dimension_message}, {0}}};
 static const kn_message tensor_type_message = {
     "tensor type", (const kn_field[]){{1, COPY, 0}, {2, MESSAGE, &shape_message}, {0}}};
-static const kn_message type_message = {
-    "type", (const kn_field[]){{1, MESSAGE, &tensor_type_message}, {4, EMPTY, 0}, {5, EMPTY, 0}, {8, EMPTY, 0},
-                               {9, EMPTY, 0}, {0}}};
-static const kn_message value_message = {"value", (const kn_field[]){{1, COPY, 0}, {2, MESSAGE, &type_message}, {0}}};
-static const kn_message attribute_message = {
-    "attribute", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {3, COPY, 0}, {4, COPY, 0},
-                                    {5, MESSAGE, &tensor_message}, {6, MESSAGE, &graph_message}, {7, COPY, 0},
-                                    {8, COPY, 0}, {9, COPY, 0}, {10, MESSAGE, &tensor_message},
-                                    {11, MESSAGE, &graph_message}, {20, COPY, 0}, {21, COPY, 0}, {0}}};
-static const kn_message node_message = {
-    "node", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {3, COPY, 0}, {4, COPY, 0},
-                               {5, MESSAGE, &attribute_message}, {7, COPY, 0}, {8, COPY, 0}, {0}}};
-static const kn_message graph_message = {
-    "graph", (const kn_field[]){{1, MESSAGE, &node_message}, {2, COPY, 0}, {5, MESSAGE, &tensor_message},
-                                {11, MESSAGE, &value_message}, {12, MESSAGE, &value_message},
-                                {13, MESSAGE, &value_message}, {15, EMPTY, 0}, {0}}};
-static const kn_message function_message = {
-    "function", (const kn_field[]){{1, COPY, 0}, {4, COPY, 0}, {5, COPY, 0}, {6, COPY, 0},
-                                   {7, MESSAGE, &node_message}, {9, MESSAGE, &opset_message}, {10, COPY, 0},
-                                   {11, MESSAGE, &attribute_message}, {13, COPY, 0}, {0}}};
-static const kn_message model_message = {
-    "model", (const kn_field[]){{1, COPY, 0}, {2, COPY, 0}, {7, MESSAGE, &graph_message},
-                                {8, MESSAGE, &opset_message}, {25, MESSAGE, &function_message}, {0}}};
+static const kn_message type_message = {"type",
+                                        (const kn_field[]){{1, MESSAGE, &tensor_type_message},
+                                                           {4, EMPTY, 0},
+                                                           {5, EMPTY, 0},
+                                                           {8, EMPTY, 0},
+                                                           {9, EMPTY, 0},
+                                                           {0}}};
+static const kn_message value_message = {
+    "value", (const kn_field[]){{1, COPY, 0}, {2, MESSAGE, &type_message}, {0}}};
+static const kn_message attribute_message = {"attribute",
+                                             (const kn_field[]){{1, COPY, 0},
+                                                                {2, COPY, 0},
+                                                                {3, COPY, 0},
+                                                                {4, COPY, 0},
+                                                                {5, MESSAGE, &tensor_message},
+                                                                {6, MESSAGE, &graph_message},
+                                                                {7, COPY, 0},
+                                                                {8, COPY, 0},
+                                                                {9, COPY, 0},
+                                                                {10, MESSAGE, &tensor_message},
+                                                                {11, MESSAGE, &graph_message},
+                                                                {20, COPY, 0},
+                                                                {21, COPY, 0},
+                                                                {0}}};
+static const kn_message node_message = {"node", (const kn_field[]){{1, COPY, 0},
+                                                                   {2, COPY, 0},
+                                                                   {3, COPY, 0},
+                                                                   {4, COPY, 0},
+                                                                   {5, MESSAGE, &attribute_message},
+                                                                   {7, COPY, 0},
+                                                                   {8, COPY, 0},
+                                                                   {0}}};
+static const kn_message graph_message = {"graph", (const kn_field[]){{1, MESSAGE, &node_message},
+                                                                     {2, COPY, 0},
+                                                                     {5, MESSAGE, &tensor_message},
+                                                                     {11, MESSAGE, &value_message},
+                                                                     {12, MESSAGE, &value_message},
+                                                                     {13, MESSAGE, &value_message},
+                                                                     {15, EMPTY, 0},
+                                                                     {0}}};
+static const kn_message function_message = {"function",
+                                            (const kn_field[]){{1, COPY, 0},
+                                                               {4, COPY, 0},
+                                                               {5, COPY, 0},
+                                                               {6, COPY, 0},
+                                                               {7, MESSAGE, &node_message},
+                                                               {9, MESSAGE, &opset_message},
+                                                               {10, COPY, 0},
+                                                               {11, MESSAGE, &attribute_message},
+                                                               {13, COPY, 0},
+                                                               {0}}};
+static const kn_message model_message = {"model",
+                                         (const kn_field[]){{1, COPY, 0},
+                                                            {2, COPY, 0},
+                                                            {7, MESSAGE, &graph_message},
+                                                            {8, MESSAGE, &opset_message},
+                                                            {25, MESSAGE, &function_message},
+                                                            {0}}};
 
 typedef struct {
     kn_arena *arena;
@@ -64,7 +113,8 @@ typedef struct {
 _Noreturn static void broken(const kn_scan *s, const kn_message *m, const char *what)
 {
     kn_loc loc = {.file = s->file->path};
-    kn_raise(kn_arena_ctx(s->arena), KN_INVALID, loc, "not an ONNX file: byte %zu, in a %s: %s", s->at, m->name, what);
+    kn_raise(kn_arena_ctx(s->arena), KN_INVALID, loc, "not an ONNX file: byte %zu, in a %s: %s",
+             s->at, m->name, what);
 }
 
 static uint64_t varint(kn_scan *s, const kn_message *m, size_t end)
@@ -97,20 +147,11 @@ static size_t payload_end(kn_scan *s, const kn_message *m, unsigned wire, size_t
 {
     uint64_t length = 0;
     switch (wire) {
-    case 0:
-        varint(s, m, end);
-        return s->at;
-    case 1:
-        length = 8;
-        break;
-    case 2:
-        length = varint(s, m, end);
-        break;
-    case 5:
-        length = 4;
-        break;
-    default:
-        broken(s, m, "an unknown kind of field");
+    case 0: varint(s, m, end); return s->at;
+    case 1: length = 8; break;
+    case 2: length = varint(s, m, end); break;
+    case 5: length = 4; break;
+    default: broken(s, m, "an unknown kind of field");
     }
     if (length > end - s->at) {
         broken(s, m, "a field reaches beyond what holds it");

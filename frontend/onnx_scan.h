@@ -10,9 +10,10 @@ enum {
     KN_ONNX_MAX_FIELDS = 20000000 /* of the whole file */
 };
 
-/* Rewrites the bytes of an ONNX model as an equivalent message without what Kiln does not read and without the raw
-   bytes of tensors: each gets mapped_offset and mapped_size, its place in the file, instead. The result is small, and its
-   nesting is bounded. Raises KN_INVALID with the offset of what is broken. */
+/* Rewrites the bytes of an ONNX model as an equivalent message without what Kiln does not read and
+   without the raw bytes of tensors: each gets mapped_offset and mapped_size, its place in the file,
+   instead. The result is small, and its nesting is bounded. Raises KN_INVALID with the offset of
+   what is broken. */
 typedef struct {
     const unsigned char *data;
     size_t size;

@@ -1,5 +1,5 @@
-/* Names of values and declared shapes. A dim_param is read as an expression (`past + seq`) when every name in it is the whole of
-   some input's dimension; any other text is a name of its own. */
+/* Names of values and declared shapes. A dim_param is read as an expression (`past + seq`) when
+   every name in it is the whole of some input's dimension; any other text is a name of its own. */
 #include <ctype.h>
 
 #include "frontend/onnx_internal.h"
@@ -59,7 +59,8 @@ static const kn_expr *size(kn_onnx *m, const char *name)
     for (int i = 0; m->options && i < m->options->ndims; i++) {
         const kn_size *d = &m->options->dims[i];
         if (strcmp(d->name, name) == 0) {
-            return d->lo == d->hi ? kn_index(m->arena, d->lo) : kn_graph_size(m->g, name, d->lo, d->hi);
+            return d->lo == d->hi ? kn_index(m->arena, d->lo)
+                                  : kn_graph_size(m->g, name, d->lo, d->hi);
         }
     }
     return kn_graph_size(m->g, name, 0, KN_SIZE_DEFAULT_MAX);
@@ -71,7 +72,8 @@ static bool is_input_dimension(const kn_onnx *m, const char *name, size_t n)
     const Kiln__Onnx__Graph *g = m->model->graph;
     for (size_t i = 0; i < g->n_input; i++) {
         const Kiln__Onnx__Type *type = g->input[i]->type;
-        const Kiln__Onnx__Shape *shape = type && type->tensor_type ? type->tensor_type->shape : NULL;
+        const Kiln__Onnx__Shape *shape =
+            type && type->tensor_type ? type->tensor_type->shape : NULL;
         for (size_t k = 0; shape && k < shape->n_dim; k++) {
             const char *param = shape->dim[k]->dim_param;
             if (param && strlen(param) == n && memcmp(param, name, n) == 0) {
@@ -82,7 +84,8 @@ static bool is_input_dimension(const kn_onnx *m, const char *name, size_t n)
     return false;
 }
 
-/* Names, numbers, + - * and brackets, each operator with spaces around it or none being `-`: "batch-size" is a name. */
+/* Names, numbers, + - * and brackets, each operator with spaces around it or none being `-`:
+ * "batch-size" is a name. */
 static bool is_expression(const kn_onnx *m, const char *text)
 {
     bool names = true, words = false;
@@ -119,7 +122,8 @@ static void parse_trial(void *env)
     }
 }
 
-/* Whether the text is well-formed, tried in a context of its own: a failure leaves no diagnostics. */
+/* Whether the text is well-formed, tried in a context of its own: a failure leaves no diagnostics.
+ */
 static bool parses(const char *text)
 {
     kn_trial t = {kn_ctx_create(), text};
@@ -143,31 +147,36 @@ static const kn_expr *parse_dimension(kn_onnx *m, const char *text)
     }
     kn_lexer lx;
     kn_lex_init(&lx, m->arena, m->file->path, text, strlen(text), kn_loc_none());
-    return kn_index_simplify(m->arena, kn_expr_rewrite(m->arena, kn_parse_index(&lx), bind_size, m));
+    return kn_index_simplify(m->arena,
+                             kn_expr_rewrite(m->arena, kn_parse_index(&lx), bind_size, m));
 }
 
-static const kn_expr *dimension(kn_onnx *m, const Kiln__Onnx__Dimension *d, const char *value, int axis)
+static const kn_expr *dimension(kn_onnx *m, const Kiln__Onnx__Dimension *d, const char *value,
+                                int axis)
 {
     if (d->dim_param && *d->dim_param) {
         return parse_dimension(m, d->dim_param);
     }
-    if (!d->has_dim_value || d->dim_value == -1) { /* -1: what some exporters write for an open dimension */
+    if (!d->has_dim_value ||
+        d->dim_value == -1) { /* -1: what some exporters write for an open dimension */
         return size(m, size_name(m, kn_intern_f(m->ctx, "%s_d%d", value, axis)));
     }
     if (d->dim_value < 0 || d->dim_value > INT64_C(1) << 48) {
-        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, value), "dimension %d is %lld", axis, (long long)d->dim_value);
+        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, value), "dimension %d is %lld", axis,
+                 (long long)d->dim_value);
     }
     return kn_index(m->arena, d->dim_value);
 }
 
-int kn_onnx_shape_of(kn_onnx *m, const Kiln__Onnx__TensorType *t, const char *name, const kn_expr **shape)
+int kn_onnx_shape_of(kn_onnx *m, const Kiln__Onnx__TensorType *t, const char *name,
+                     const kn_expr **shape)
 {
     if (!t || !t->shape) {
         return -1;
     }
     if (t->shape->n_dim > KN_MAX_RANK) {
-        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, name), "rank %zu, at most %d is supported", t->shape->n_dim,
-                 KN_MAX_RANK);
+        kn_raise(m->ctx, KN_UNSUPPORTED, kn_onnx_loc(m, name), "rank %zu, at most %d is supported",
+                 t->shape->n_dim, KN_MAX_RANK);
     }
     for (size_t i = 0; i < t->shape->n_dim; i++) {
         shape[i] = dimension(m, t->shape->dim[i], name, (int)i);

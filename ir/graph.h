@@ -28,32 +28,44 @@ typedef struct {
     const kn_expr *const *shape; /* canonical index expressions over the graph's sizes */
     kn_node *def;                /* NULL for inputs and constants */
     int result;                  /* which result of def */
-    const void *data;            /* constants: dense row-major elements, maybe unaligned, maybe in a mapped file */
+    const void
+        *data; /* constants: dense row-major elements, maybe unaligned, maybe in a mapped file */
     size_t bytes;
-    const char *file;            /* constants: the file that `data` is mapped from, and where; NULL: owned by the arena */
+    const char *file; /* constants: the file that `data` is mapped from, and where; NULL: owned by
+                         the arena */
     size_t offset;
-    /* What is known of the elements of a small tensor at compile time: shape arithmetic. NULL when unknown; else as many
-       expressions as elements (at most KN_MAX_CONTENT): for integers and bools index expressions over sizes, for floats
-       (on the way from one shape to another) literals. */
+    /* What is known of the elements of a small tensor at compile time: shape arithmetic. NULL when
+       unknown; else as many expressions as elements (at most KN_MAX_CONTENT): for integers and
+       bools index expressions over sizes, for floats (on the way from one shape to another)
+       literals. */
     const kn_expr *const *content;
-    const kn_expr *const *known; /* where that is NULL: the same, with NULL for each element that is not known; or NULL */
+    const kn_expr *const *known; /* where that is NULL: the same, with NULL for each element that is
+                                    not known; or NULL */
 } kn_value;
 enum { KN_MAX_CONTENT = 64 };
 
-typedef enum { KN_A_INDEX, KN_A_INDEXES, KN_A_FLOAT, KN_A_FLOATS, KN_A_STRING, KN_A_TYPE } kn_attr_kind;
+typedef enum {
+    KN_A_INDEX,
+    KN_A_INDEXES,
+    KN_A_FLOAT,
+    KN_A_FLOATS,
+    KN_A_STRING,
+    KN_A_TYPE
+} kn_attr_kind;
 
 typedef struct {
     const char *name;
     kn_attr_kind kind;
-    const kn_expr *index;          /* INDEX: also ints and bools (0, 1); in a node never NULL */
-    int64_t i;                     /* INDEX, what kn_attr_int() makes: the value, while `index` is NULL */
-    int n;                         /* INDEXES, FLOATS */
+    const kn_expr *index; /* INDEX: also ints and bools (0, 1); in a node never NULL */
+    int64_t i;            /* INDEX, what kn_attr_int() makes: the value, while `index` is NULL */
+    int n;                /* INDEXES, FLOATS */
     const kn_expr *const *indexes; /* axes, strides, shapes: may be symbolic */
     double f;
     const double *floats;
     const char *string;
     kn_dtype type;
-    bool *read; /* set by kn_node_attr() while the node is made: an attribute that nobody asks for is a mistake */
+    bool *read; /* set by kn_node_attr() while the node is made: an attribute that nobody asks for
+                   is a mistake */
 } kn_attr;
 
 struct kn_node {
@@ -69,8 +81,9 @@ struct kn_node {
     int nattrs;
     kn_attr *attrs;
     int group; /* fusion group, -1 before grouping; printed as `group N` behind the attributes */
-    const kn_notation *notation; /* the row's, the expansion's or the user's, parsed; shared by equal texts */
-    const char *loops;           /* OPAQUE: the text behind `loops:`, else NULL */
+    const kn_notation
+        *notation;     /* the row's, the expansion's or the user's, parsed; shared by equal texts */
+    const char *loops; /* OPAQUE: the text behind `loops:`, else NULL */
 };
 
 struct kn_graph {
@@ -78,9 +91,10 @@ struct kn_graph {
     const char *name;
     int nsizes, sizes_cap;
     kn_size *sizes;
-    /* Per size: where its value comes from. value NULL: from the inputs' shapes, bound by the caller. Else it is element
-       `element` of an integer tensor, read at run time (a shape that comes as an input, a count that is computed):
-       printed `n in 0:64 = %shape[2]`. Out of its bounds, the run fails with a status. */
+    /* Per size: where its value comes from. value NULL: from the inputs' shapes, bound by the
+       caller. Else it is element `element` of an integer tensor, read at run time (a shape that
+       comes as an input, a count that is computed): printed `n in 0:64 = %shape[2]`. Out of its
+       bounds, the run fails with a status. */
     struct kn_size_source {
         kn_value *value;
         int element;
@@ -93,11 +107,11 @@ struct kn_graph {
     int nconsts, consts_cap;
     kn_value **consts;
     int nnodes, nodes_cap;
-    kn_node **nodes; /* in a topological order */
+    kn_node **nodes;        /* in a topological order */
     int nvalues, nnode_ids; /* ids given so far */
-    kn_map values;    /* name -> kn_value */
-    kn_map notations; /* text -> kn_notation, the cache of parsed rows and expansions */
-    kn_map stems;     /* stem -> the number that kn_graph_fresh() tries next */
+    kn_map values;          /* name -> kn_value */
+    kn_map notations;       /* text -> kn_notation, the cache of parsed rows and expansions */
+    kn_map stems;           /* stem -> the number that kn_graph_fresh() tries next */
 };
 
 /* ---- the table of ops: ir/ops.def ---- */
@@ -110,8 +124,9 @@ typedef enum {
     KN_ROW_OPAQUE      /* loop IR text is the meaning */
 } kn_row_kind;
 
-/* Writes the notation for one node (its operands' ranks, its attributes) into `out`; for an OPAQUE row, the loops too.
-   Operands of the notation are the node's operands that are not left out, in order. Raises with node->loc. */
+/* Writes the notation for one node (its operands' ranks, its attributes) into `out`; for an OPAQUE
+   row, the loops too. Operands of the notation are the node's operands that are not left out, in
+   order. Raises with node->loc. */
 typedef void (*kn_expand_fn)(kn_str *out, const kn_graph *g, const kn_node *node);
 
 struct kn_op_row {
@@ -119,8 +134,8 @@ struct kn_op_row {
     kn_row_kind kind;
     int min_inputs, max_inputs; /* max -1: any */
     int noutputs;               /* -1: as the notation or the attributes say */
-    const char *notation;       /* index notation; OPAQUE: signature, then loop IR behind "loops:" (opaque.c says how they
-                                   meet); NULL when expanded */
+    const char *notation;       /* index notation; OPAQUE: signature, then loop IR behind "loops:"
+                                   (opaque.c says how they       meet); NULL when expanded */
     kn_expand_fn expand;        /* NULL when the notation stands in the row */
     const char *doc;
 };
@@ -131,22 +146,30 @@ const kn_op_row *kn_op_get(int i);
 /* ---- building ---- */
 
 kn_graph *kn_graph_create(kn_arena *a, const char *name);
-/* Adds a size, or narrows the bounds of one that is there. Returns the index expression that names it. */
+/* Adds a size, or narrows the bounds of one that is there. Returns the index expression that names
+ * it. */
 const kn_expr *kn_graph_size(kn_graph *g, const char *name, int64_t lo, int64_t hi);
-kn_value *kn_graph_input(kn_graph *g, const char *name, kn_dtype type, const kn_expr *const *shape, int rank, kn_loc loc);
-/* A constant: data is not copied and must outlive the graph. A small integer one gets its `content`. */
-kn_value *kn_graph_const(kn_graph *g, const char *name, kn_dtype type, const int64_t *dims, int rank,
-                         const void *data, size_t bytes, kn_loc loc);
-/* Adds a node at the end, elaborates its notation, infers types and shapes of its results (and `content`, where its inputs'
-   content is known) and returns it. `outputs` may be NULL, or any of it: names are made up. `noutputs` 0 stands for as
-   many as the op has. Attributes are copied. Raises KN_INVALID with the node's place. */
-kn_node *kn_graph_node(kn_graph *g, const char *op, const char *name, kn_value *const *inputs, int ninputs,
-                       const kn_attr *attrs, int nattrs, const char *const *outputs, int noutputs, kn_loc loc);
-/* A node whose meaning is a notation given by the user (an opaque one too: signature, "loops:", loops). */
-kn_node *kn_graph_notation(kn_graph *g, const char *notation, const char *name, kn_value *const *inputs, int ninputs,
-                           const kn_attr *attrs, int nattrs, const char *const *outputs, int noutputs, kn_loc loc);
-/* The content of an integer tensor of at most KN_MAX_CONTENT elements: what is known of it, for the rest fresh sizes
-   (lo..hi) that are read from it at run time. NULL when its shape is not constant, it is too large or of another type. */
+kn_value *kn_graph_input(kn_graph *g, const char *name, kn_dtype type, const kn_expr *const *shape,
+                         int rank, kn_loc loc);
+/* A constant: data is not copied and must outlive the graph. A small integer one gets its
+ * `content`. */
+kn_value *kn_graph_const(kn_graph *g, const char *name, kn_dtype type, const int64_t *dims,
+                         int rank, const void *data, size_t bytes, kn_loc loc);
+/* Adds a node at the end, elaborates its notation, infers types and shapes of its results (and
+   `content`, where its inputs' content is known) and returns it. `outputs` may be NULL, or any of
+   it: names are made up. `noutputs` 0 stands for as many as the op has. Attributes are copied.
+   Raises KN_INVALID with the node's place. */
+kn_node *kn_graph_node(kn_graph *g, const char *op, const char *name, kn_value *const *inputs,
+                       int ninputs, const kn_attr *attrs, int nattrs, const char *const *outputs,
+                       int noutputs, kn_loc loc);
+/* A node whose meaning is a notation given by the user (an opaque one too: signature, "loops:",
+ * loops). */
+kn_node *kn_graph_notation(kn_graph *g, const char *notation, const char *name,
+                           kn_value *const *inputs, int ninputs, const kn_attr *attrs, int nattrs,
+                           const char *const *outputs, int noutputs, kn_loc loc);
+/* The content of an integer tensor of at most KN_MAX_CONTENT elements: what is known of it, for the
+   rest fresh sizes (lo..hi) that are read from it at run time. NULL when its shape is not constant,
+   it is too large or of another type. */
 const kn_expr *const *kn_graph_content(kn_graph *g, kn_value *v, int64_t lo, int64_t hi);
 void kn_graph_output(kn_graph *g, kn_value *v, kn_value *alias);
 /* A scalar or small constant made on the spot, in the arena. */
@@ -164,7 +187,8 @@ kn_attr kn_attr_floats(const char *name, const double *v, int n);
 kn_attr kn_attr_string(const char *name, const char *s);
 kn_attr kn_attr_type(const char *name, kn_dtype t);
 const kn_attr *kn_node_attr(const kn_node *n, const char *name); /* NULL when absent */
-int64_t kn_node_int(const kn_node *n, const char *name, int64_t otherwise); /* raises when it is not a constant int */
+int64_t kn_node_int(const kn_node *n, const char *name,
+                    int64_t otherwise); /* raises when it is not a constant int */
 double kn_node_float(const kn_node *n, const char *name, double otherwise);
 
 /* ---- meaning, rewriting, text ---- */
@@ -177,15 +201,18 @@ int64_t kn_value_count(const kn_value *v);
 const kn_expr *kn_value_element(kn_arena *a, const kn_value *v, int64_t i);
 /* The single element of a constant of one element, as a typed literal, or NULL. */
 const kn_expr *kn_value_literal(kn_arena *a, const kn_value *v);
-/* Replaces every use of `from` by `to`, of the same type and shape, but for those by the node that makes `to`. Outputs of
-   the graph keep their name: `to` takes it over, or, where it cannot (it is an input, a constant, an output itself), an
-   `identity` node is left. */
+/* Replaces every use of `from` by `to`, of the same type and shape, but for those by the node that
+   makes `to`. Outputs of the graph keep their name: `to` takes it over, or, where it cannot (it is
+   an input, a constant, an output itself), an `identity` node is left. */
 void kn_graph_replace(kn_graph *g, kn_value *from, kn_value *to);
-int kn_value_uses(const kn_graph *g, const kn_value *v); /* node operands, graph outputs, sources of sizes */
-/* Drops nodes without used results, constants without uses and computed sizes that nothing mentions; re-sorts the nodes
-   topologically (stable; a node comes after the tensors that its sizes are read from). Raises KN_INVALID on a cycle. */
+int kn_value_uses(const kn_graph *g,
+                  const kn_value *v); /* node operands, graph outputs, sources of sizes */
+/* Drops nodes without used results, constants without uses and computed sizes that nothing
+   mentions; re-sorts the nodes topologically (stable; a node comes after the tensors that its sizes
+   are read from). Raises KN_INVALID on a cycle. */
 void kn_graph_sweep(kn_graph *g);
-/* Order, names, links, types and shapes (by elaborating each node anew), constants, outputs, sizes. Raises KN_INVALID. */
+/* Order, names, links, types and shapes (by elaborating each node anew), constants, outputs, sizes.
+ * Raises KN_INVALID. */
 void kn_graph_verify(const kn_graph *g);
 
 void kn_graph_print(kn_str *out, const kn_graph *g);
@@ -193,10 +220,11 @@ kn_graph *kn_graph_parse(kn_arena *a, const char *file, const char *text, size_t
 /* "{axis = 1, perm = [1, 0]}" over the graph's sizes, for kn_graph_node(). Raises KN_INVALID. */
 const kn_attr *kn_graph_parse_attrs(kn_graph *g, const char *text, int *n);
 
-/* Runs the whole graph through the reference lowering and the interpreter: the oracle. inputs and outputs in the graph's
-   order; `sizes` in the order of g->sizes (those with a source are computed: they are set by the run); outputs
-   allocated by the caller, for the bounds of computed sizes where those occur. An output that updates an input may share
-   its memory. Raises KN_INVALID when a size is out of its bounds, memory is too small or an access is out of range. */
+/* Runs the whole graph through the reference lowering and the interpreter: the oracle. inputs and
+   outputs in the graph's order; `sizes` in the order of g->sizes (those with a source are computed:
+   they are set by the run); outputs allocated by the caller, for the bounds of computed sizes where
+   those occur. An output that updates an input may share its memory. Raises KN_INVALID when a size
+   is out of its bounds, memory is too small or an access is out of range. */
 void kn_graph_interpret(kn_ctx *ctx, const kn_graph *g, int64_t *sizes, const kn_memory *inputs,
                         const kn_memory *outputs);
 

@@ -35,7 +35,8 @@ bool kn_op_is_user_row(const kn_op_row *row);
 
 /* ---- opaque.c ---- */
 
-/* The loops of an opaque node, for these operands: a function whose parameters are the nest's sizes and tensors. */
+/* The loops of an opaque node, for these operands: a function whose parameters are the nest's sizes
+ * and tensors. */
 const kn_func *kn_opaque_func(kn_arena *a, const kn_node *n, const kn_nest *nest,
                               const kn_attr_value *attrs, int nattrs);
 

@@ -294,7 +294,8 @@ static void parse_signature(parser *p)
 
 /* ---- definitions ---- */
 
-/* The elements of a value that sizes are read from are these sizes, where they are not known otherwise. */
+/* The elements of a value that sizes are read from are these sizes, where they are not known
+ * otherwise. */
 static void note_content(parser *p, kn_value *v, int64_t count)
 {
     if (v->content || count > KN_MAX_CONTENT)

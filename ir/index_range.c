@@ -379,12 +379,13 @@ _Noreturn static void unbounded(kn_arena *a, const kn_expr *dim, int i, kn_loc l
     kn_str text = kn_str_make(a);
     kn_expr_print(&text, dim, false);
     kn_raise(kn_arena_ctx(a), KN_UNSUPPORTED, loc,
-             "dimension %d, %s, is known only at run time, without a bound that memory could be planned for", i,
-             kn_str_get(&text));
+             "dimension %d, %s, is known only at run time, without a bound that memory could be "
+             "planned for",
+             i, kn_str_get(&text));
 }
 
-const kn_expr *const *kn_shape_upper(kn_arena *a, const kn_expr *const *shape, int rank, const kn_size *known, int n,
-                                     kn_loc loc)
+const kn_expr *const *kn_shape_upper(kn_arena *a, const kn_expr *const *shape, int rank,
+                                     const kn_size *known, int n, kn_loc loc)
 {
     const kn_expr **bounds = KN_ARRAY(a, const kn_expr *, rank + 1);
     int64_t product = 1, dim;

@@ -1,5 +1,5 @@
-/* Shared by the loop IR's parser, verifier, lowering and interpreter: names in scope, what operators take, and proofs that
-   subscripts lie inside. */
+/* Shared by the loop IR's parser, verifier, lowering and interpreter: names in scope, what
+   operators take, and proofs that subscripts lie inside. */
 #ifndef KN_IR_LOOP_INTERNAL_H
 #define KN_IR_LOOP_INTERNAL_H
 

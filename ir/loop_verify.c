@@ -10,8 +10,8 @@
 typedef struct {
     kn_ctx *ctx;
     kn_arena *arena;
-    const kn_module *module; /* where callees are found; may be NULL */
-    const kn_module *whole;  /* of a module: with the functions that come later */
+    const kn_module *module;  /* where callees are found; may be NULL */
+    const kn_module *whole;   /* of a module: with the functions that come later */
     const kn_target *machine; /* NULL: unknown, or an instruction is looked at */
     const kn_func *func;
     kn_scope scope;

@@ -14,10 +14,11 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool declared;    /* dims are given (operands always; results when they carry type and shape) */
+    bool declared; /* dims are given (operands always; results when they carry type and shape) */
     int ndims;
     kn_sig_dim *dims;
-    const char *type; /* NULL: operands any, results by inference; else "f32", "typeof(X)", an attribute's name */
+    const char *type; /* NULL: operands any, results by inference; else "f32", "typeof(X)", an
+                         attribute's name */
 } kn_sig_tensor;
 
 typedef struct {
@@ -55,8 +56,10 @@ typedef struct kn_notation {
     kn_notation_stmt *stmts;
 } kn_notation;
 
-/* name(A[...], ..., attr: type [= default]) -> Y[: type[dims]], ...: statement; statement [require COND;] */
-kn_notation *kn_notation_parse(kn_arena *a, const char *file, const char *text, size_t n, kn_loc loc);
+/* name(A[...], ..., attr: type [= default]) -> Y[: type[dims]], ...: statement; statement [require
+ * COND;] */
+kn_notation *kn_notation_parse(kn_arena *a, const char *file, const char *text, size_t n,
+                               kn_loc loc);
 /* print -> parse -> print is the identity. */
 void kn_notation_print(kn_str *out, const kn_notation *n);
 
@@ -67,19 +70,21 @@ typedef struct {
     const kn_expr *const *shape; /* canonical index expressions over sizes */
 } kn_operand;
 
-/* The value of an attribute: index for const and size, a typed literal otherwise, a type for `type`. */
+/* The value of an attribute: index for const and size, a typed literal otherwise, a type for
+ * `type`. */
 typedef struct {
     const char *name;
     const kn_expr *value; /* NULL for a type */
     kn_dtype type;
 } kn_attr_value;
 
-/* Elaborates for these operands. `sizes` gives bounds of the symbols that occur in the shapes. Raises
-   KN_INVALID, with `loc` and the notation's own place, when ranks, dimensions or types do not fit, an index has no range, or a
-   subscript is certainly outside its tensor.
-   Iterators get names that are unique in the nest (the notation's own, with _2, _3 when repeated). Sums of f16 and bf16
-   get an f32 temporary and a final cast. */
+/* Elaborates for these operands. `sizes` gives bounds of the symbols that occur in the shapes.
+   Raises KN_INVALID, with `loc` and the notation's own place, when ranks, dimensions or types do
+   not fit, an index has no range, or a subscript is certainly outside its tensor. Iterators get
+   names that are unique in the nest (the notation's own, with _2, _3 when repeated). Sums of f16
+   and bf16 get an f32 temporary and a final cast. */
 kn_nest *kn_elaborate(kn_arena *a, const kn_notation *n, const kn_operand *operands, int noperands,
-                      const kn_attr_value *attrs, int nattrs, const kn_size *sizes, int nsizes, kn_loc loc);
+                      const kn_attr_value *attrs, int nattrs, const kn_size *sizes, int nsizes,
+                      kn_loc loc);
 
 #endif

@@ -1,8 +1,10 @@
-/* Domains, accesses, dependences and legality. An isl object never outlives its kn_poly, and nothing here raises while it
-   holds one that the kn_poly does not own (running out of memory apart: then isl's objects leak).
+/* Domains, accesses, dependences and legality. An isl object never outlives its kn_poly, and
+   nothing here raises while it holds one that the kn_poly does not own (running out of memory
+   apart: then isl's objects leak).
 
-   isl can take very long on small inputs. The sizes of a nest are capped before it is asked, and a watchdog stops it after
-   KN_POLY_MAX_SECONDS: an error with a name, never a silent fallback, or two compiles of one model would differ. */
+   isl can take very long on small inputs. The sizes of a nest are capped before it is asked, and a
+   watchdog stops it after KN_POLY_MAX_SECONDS: an error with a name, never a silent fallback, or
+   two compiles of one model would differ. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -90,8 +92,8 @@ _Noreturn void kn_poly_failed(kn_poly *p, const char *doing)
 {
     kn_loc loc = p->nest->nstmts ? p->nest->stmts[0].loc : kn_loc_none();
     if (isl_ctx_aborted(p->isl)) {
-        kn_raise(p->ctx, KN_UNSUPPORTED, loc, "%s: %s took more than %d seconds in isl", p->nest->name,
-                 doing, KN_POLY_MAX_SECONDS);
+        kn_raise(p->ctx, KN_UNSUPPORTED, loc, "%s: %s took more than %d seconds in isl",
+                 p->nest->name, doing, KN_POLY_MAX_SECONDS);
     }
     const char *why = isl_ctx_last_error_msg(p->isl);
     kn_raise(p->ctx, KN_INTERNAL, loc, "%s: isl failed while %s: %s", p->nest->name, doing,
@@ -102,8 +104,9 @@ static void check_caps(kn_ctx *ctx, const kn_nest *nest)
 {
     kn_loc loc = nest->nstmts ? nest->stmts[0].loc : kn_loc_none();
     if (nest->nstmts > KN_POLY_MAX_STMTS) {
-        kn_raise(ctx, KN_UNSUPPORTED, loc, "%s: %d statements in one kernel, at most %d are scheduled together",
-                 nest->name, nest->nstmts, KN_POLY_MAX_STMTS);
+        kn_raise(ctx, KN_UNSUPPORTED, loc,
+                 "%s: %d statements in one kernel, at most %d are scheduled together", nest->name,
+                 nest->nstmts, KN_POLY_MAX_STMTS);
     }
     for (int i = 0; i < nest->nstmts; i++) {
         if (nest->stmts[i].niters > KN_POLY_MAX_DEPTH) {
@@ -124,8 +127,10 @@ static kn_poly_scope scope_of(kn_poly *p, int stmt)
     return (kn_poly_scope){p, s, isl_space_set_tuple_name(space, isl_dim_set, name)};
 }
 
-/* Constrains lo <= iterator < hi. A bound that is not affine leaves the iterator open, which the caller must guard. */
-static isl_set *bound_iterator(const kn_poly_scope *s, isl_set *domain, const kn_iter *it, bool *exact)
+/* Constrains lo <= iterator < hi. A bound that is not affine leaves the iterator open, which the
+ * caller must guard. */
+static isl_set *bound_iterator(const kn_poly_scope *s, isl_set *domain, const kn_iter *it,
+                               bool *exact)
 {
     kn_arena *a = s->poly->arena;
     const kn_expr *var = kn_var(a, KN_INDEX, it->name);
@@ -152,8 +157,8 @@ static void build_domain(kn_poly *p, int stmt)
     isl_space_free(s.space);
     if (!bounded) {
         kn_raise(p->ctx, KN_UNSUPPORTED, s.stmt->loc,
-                 "%s: the range of an index of `%s` depends on data: use a `where` condition", p->nest->name,
-                 s.stmt->target);
+                 "%s: the range of an index of `%s` depends on data: use a `where` condition",
+                 p->nest->name, s.stmt->target);
     }
 }
 
@@ -210,8 +215,8 @@ static bool holds_everywhere(const kn_poly_scope *s, const kn_expr *cond, isl_se
         isl_set_free(inside);
         return false;
     }
-    isl_set *known = isl_set_intersect_params(isl_set_copy(instances),
-                                              isl_set_copy(s->poly->context));
+    isl_set *known =
+        isl_set_intersect_params(isl_set_copy(instances), isl_set_copy(s->poly->context));
     isl_set *outside = isl_set_subtract(known, inside);
     bool empty = isl_set_is_empty(outside) == isl_bool_true;
     isl_set_free(outside);
@@ -223,7 +228,8 @@ static const kn_expr *and_also(kn_arena *a, const kn_expr *x, const kn_expr *y)
     return !x ? y : !y ? x : kn_op2(a, KN_OP_LAND, x, y);
 }
 
-/* An iterator that runs over just this dimension, or a constant inside a constant one: no need to ask isl. */
+/* An iterator that runs over just this dimension, or a constant inside a constant one: no need to
+ * ask isl. */
 static bool inside_by_form(const kn_poly_scope *s, const kn_expr *sub, const kn_expr *extent)
 {
     int64_t at, n;
@@ -237,7 +243,8 @@ static bool inside_by_form(const kn_poly_scope *s, const kn_expr *sub, const kn_
 }
 
 /* The bounds of one access that are not proved, as a condition. */
-static const kn_expr *unproved_bounds(const kn_poly_scope *s, const kn_access *access, isl_set *instances)
+static const kn_expr *unproved_bounds(const kn_poly_scope *s, const kn_access *access,
+                                      isl_set *instances)
 {
     kn_arena *a = s->poly->arena;
     const kn_tensor *t = &s->poly->nest->tensors[access->tensor];
@@ -264,8 +271,10 @@ static void add_access(const kn_poly_scope *s, int stmt, kn_access access, isl_s
     kn_push(p->arena, &p->accesses, access);
 }
 
-/* Walks a right side. `where` is the set of instances that evaluate this part (borrowed), `guard` the condition in words. */
-static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where, const kn_expr *guard);
+/* Walks a right side. `where` is the set of instances that evaluate this part (borrowed), `guard`
+ * the condition in words. */
+static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where,
+                    const kn_expr *guard);
 
 static void collect_under(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where,
                           const kn_expr *guard, const kn_expr *cond, bool negate)
@@ -278,14 +287,18 @@ static void collect_under(const kn_poly_scope *s, int stmt, const kn_expr *e, is
     isl_set_free(here);
 }
 
-static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where, const kn_expr *guard)
+static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where,
+                    const kn_expr *guard)
 {
     if (e->kind == KN_E_LOAD) {
         kn_access access = {.tensor = kn_nest_find(s->poly->nest, e->name),
-                            .subs = e->args, .nsubs = e->nargs, .guard = guard};
+                            .subs = e->args,
+                            .nsubs = e->nargs,
+                            .guard = guard};
         add_access(s, stmt, access, isl_set_copy(where));
     }
-    bool lazy = e->kind == KN_E_OP && (e->op == KN_OP_SELECT || e->op == KN_OP_LAND || e->op == KN_OP_LOR);
+    bool lazy =
+        e->kind == KN_E_OP && (e->op == KN_OP_SELECT || e->op == KN_OP_LAND || e->op == KN_OP_LOR);
     for (int i = 0; i < e->nargs; i++) {
         if (!lazy || i == 0) {
             collect(s, stmt, e->args[i], where, guard);
@@ -307,18 +320,23 @@ static void build_accesses(kn_poly *p, int stmt)
     for (int i = 0; i < st->nsubs; i++) {
         collect(&s, stmt, st->subs[i], p->domains[stmt], NULL);
     }
-    kn_access target = {.tensor = kn_nest_find(p->nest, st->target), .write = true, .target = true,
-                        .subs = (const kn_expr *const *)st->subs, .nsubs = st->nsubs};
+    kn_access target = {.tensor = kn_nest_find(p->nest, st->target),
+                        .write = true,
+                        .target = true,
+                        .subs = (const kn_expr *const *)st->subs,
+                        .nsubs = st->nsubs};
     add_access(&s, stmt, target, isl_set_copy(p->domains[stmt]));
     isl_space_free(s.space);
 }
 
 /* ---- dependences ---- */
 
-/* Pairs of instances of one `over` group in the order of its loop: an earlier t, or the same t and an earlier statement. */
+/* Pairs of instances of one `over` group in the order of its loop: an earlier t, or the same t and
+ * an earlier statement. */
 static isl_map *over_order(const kn_poly *p, int from, int to)
 {
-    isl_map *all = isl_map_from_domain_and_range(isl_set_copy(p->domains[from]), isl_set_copy(p->domains[to]));
+    isl_map *all =
+        isl_map_from_domain_and_range(isl_set_copy(p->domains[from]), isl_set_copy(p->domains[to]));
     isl_map *before = isl_map_order_lt(isl_map_copy(all), isl_dim_in, 0, isl_dim_out, 0);
     if (from >= to) {
         isl_map_free(all);
@@ -416,7 +434,8 @@ static isl_map *rows_map(kn_poly *p, int stmt, const kn_expr *const *rows, int n
 {
     kn_poly_scope s = scope_of(p, stmt);
     isl_space *range = isl_space_set_alloc(p->isl, 0, 0);
-    isl_map *map = isl_map_from_domain_and_range(isl_set_copy(p->domains[stmt]), isl_set_universe(range));
+    isl_map *map =
+        isl_map_from_domain_and_range(isl_set_copy(p->domains[stmt]), isl_set_universe(range));
     for (int i = 0; i < n; i++) {
         isl_pw_aff *row = kn_poly_affine(&s, rows[i]);
         map = row ? isl_map_flat_range_product(map, isl_map_from_pw_aff(row)) : isl_map_free(map);
@@ -433,17 +452,19 @@ isl_pw_aff *kn_poly_row(kn_poly *p, int stmt, const kn_expr *row)
     return pa ? isl_pw_aff_intersect_domain(pa, isl_set_copy(p->domains[stmt])) : NULL;
 }
 
-/* What decides the order of two statements: the rows up to the first where both are constant and differ, without those where
-   both are the same constant. */
+/* What decides the order of two statements: the rows up to the first where both are constant and
+   differ, without those where both are the same constant. */
 typedef struct {
     const kn_expr **from, **to;
     int n;
     int constants; /* < 0: the difference puts `from` first; > 0: last; 0: there is none */
 } kn_deciding_rows;
 
-static kn_deciding_rows deciding_rows(kn_arena *a, const kn_stmt_schedule *from, const kn_stmt_schedule *to)
+static kn_deciding_rows deciding_rows(kn_arena *a, const kn_stmt_schedule *from,
+                                      const kn_stmt_schedule *to)
 {
-    kn_deciding_rows d = {KN_ARRAY(a, const kn_expr *, from->nrows + 1), KN_ARRAY(a, const kn_expr *, from->nrows + 1), 0, 0};
+    kn_deciding_rows d = {KN_ARRAY(a, const kn_expr *, from->nrows + 1),
+                          KN_ARRAY(a, const kn_expr *, from->nrows + 1), 0, 0};
     for (int i = 0; i < from->nrows && d.constants == 0; i++) {
         int64_t f, t;
         if (kn_index_const(from->rows[i], &f) && kn_index_const(to->rows[i], &t)) {
@@ -456,7 +477,8 @@ static kn_deciding_rows deciding_rows(kn_arena *a, const kn_stmt_schedule *from,
     return d;
 }
 
-/* The instances of a dependence that the schedule runs in the wrong order, or NULL when there are none. */
+/* The instances of a dependence that the schedule runs in the wrong order, or NULL when there are
+ * none. */
 static isl_map *violation(kn_poly *p, const kn_dependence *d, const kn_schedule *s)
 {
     kn_deciding_rows rows = deciding_rows(p->arena, &s->stmts[d->from], &s->stmts[d->to]);
@@ -468,7 +490,8 @@ static isl_map *violation(kn_poly *p, const kn_dependence *d, const kn_schedule 
     isl_space *time = isl_space_range(isl_map_get_space(from));
     /* pairs of times in the wrong order, brought back to instances */
     isl_map *wrong_times = rows.constants < 0 ? isl_map_lex_gt(time) : isl_map_lex_ge(time);
-    isl_map *wrong = isl_map_apply_range(isl_map_apply_range(from, wrong_times), isl_map_reverse(to));
+    isl_map *wrong =
+        isl_map_apply_range(isl_map_apply_range(from, wrong_times), isl_map_reverse(to));
     wrong = isl_map_intersect(wrong, isl_map_copy(d->map));
     if (isl_map_is_empty(wrong) == isl_bool_true) {
         return isl_map_free(wrong);
@@ -517,7 +540,8 @@ void kn_poly_require_legal(kn_poly *p, const kn_schedule *s)
             const char *point = example_point(p, wrong);
             isl_map_free(wrong);
             kn_raise(p->ctx, KN_INVALID, p->nest->stmts[d->to].loc,
-                     "%s: the schedule breaks a dependence on `%s` from statement %d to statement %d, for example %s",
+                     "%s: the schedule breaks a dependence on `%s` from statement %d to statement "
+                     "%d, for example %s",
                      p->nest->name, d->tensor, d->from, d->to, point);
         }
     }

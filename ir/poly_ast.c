@@ -1,4 +1,5 @@
-/* From a schedule to loops: isl generates the AST, this file turns it into loop IR and puts the statements in. */
+/* From a schedule to loops: isl generates the AST, this file turns it into loop IR and puts the
+ * statements in. */
 #include <isl/ast.h>
 #include <isl/ast_build.h>
 #include <isl/schedule.h>
@@ -35,44 +36,30 @@ static const kn_expr *name_to_expr(kn_translation *t, const char *name)
     return kn_var(p->arena, KN_INDEX, kn_intern(p->ctx, name));
 }
 
-static const kn_expr *index_binary(kn_arena *a, enum isl_ast_expr_op_type op, const kn_expr *x, const kn_expr *y)
+static const kn_expr *index_binary(kn_arena *a, enum isl_ast_expr_op_type op, const kn_expr *x,
+                                   const kn_expr *y)
 {
     switch (op) {
-    case isl_ast_expr_op_max:
-        return kn_index_max(a, x, y);
-    case isl_ast_expr_op_min:
-        return kn_index_min(a, x, y);
-    case isl_ast_expr_op_add:
-        return kn_index_add(a, x, y);
-    case isl_ast_expr_op_sub:
-        return kn_index_sub(a, x, y);
-    case isl_ast_expr_op_mul:
-        return kn_index_mul(a, x, y);
+    case isl_ast_expr_op_max: return kn_index_max(a, x, y);
+    case isl_ast_expr_op_min: return kn_index_min(a, x, y);
+    case isl_ast_expr_op_add: return kn_index_add(a, x, y);
+    case isl_ast_expr_op_sub: return kn_index_sub(a, x, y);
+    case isl_ast_expr_op_mul: return kn_index_mul(a, x, y);
     case isl_ast_expr_op_div:
     case isl_ast_expr_op_fdiv_q:
-    case isl_ast_expr_op_pdiv_q:
-        return kn_index_div(a, x, y);
+    case isl_ast_expr_op_pdiv_q: return kn_index_div(a, x, y);
     case isl_ast_expr_op_pdiv_r:
-    case isl_ast_expr_op_zdiv_r:
-        return kn_index_mod(a, x, y);
+    case isl_ast_expr_op_zdiv_r: return kn_index_mod(a, x, y);
     case isl_ast_expr_op_and:
-    case isl_ast_expr_op_and_then:
-        return kn_op2(a, KN_OP_LAND, x, y);
+    case isl_ast_expr_op_and_then: return kn_op2(a, KN_OP_LAND, x, y);
     case isl_ast_expr_op_or:
-    case isl_ast_expr_op_or_else:
-        return kn_op2(a, KN_OP_LOR, x, y);
-    case isl_ast_expr_op_eq:
-        return kn_op2(a, KN_OP_EQ, x, y);
-    case isl_ast_expr_op_le:
-        return kn_op2(a, KN_OP_LE, x, y);
-    case isl_ast_expr_op_lt:
-        return kn_op2(a, KN_OP_LT, x, y);
-    case isl_ast_expr_op_ge:
-        return kn_op2(a, KN_OP_GE, x, y);
-    case isl_ast_expr_op_gt:
-        return kn_op2(a, KN_OP_GT, x, y);
-    default:
-        return NULL;
+    case isl_ast_expr_op_or_else: return kn_op2(a, KN_OP_LOR, x, y);
+    case isl_ast_expr_op_eq: return kn_op2(a, KN_OP_EQ, x, y);
+    case isl_ast_expr_op_le: return kn_op2(a, KN_OP_LE, x, y);
+    case isl_ast_expr_op_lt: return kn_op2(a, KN_OP_LT, x, y);
+    case isl_ast_expr_op_ge: return kn_op2(a, KN_OP_GE, x, y);
+    case isl_ast_expr_op_gt: return kn_op2(a, KN_OP_GT, x, y);
+    default: return NULL;
     }
 }
 
@@ -122,10 +109,8 @@ static const kn_expr *to_expr(kn_translation *t, isl_ast_expr *e)
         isl_id_free(id);
         return x;
     }
-    case isl_ast_expr_op:
-        return op_to_expr(t, e);
-    case isl_ast_expr_error:
-        break;
+    case isl_ast_expr_op: return op_to_expr(t, e);
+    case isl_ast_expr_error: break;
     }
     t->failed = "an expression";
     return kn_index(a, 0);
@@ -148,7 +133,8 @@ static kn_loop *bounds_check(kn_poly *p, const kn_access *access, const kn_bindi
 
 static bool same_check(const kn_access *x, const kn_access *y)
 {
-    bool guards = x->guard == y->guard || (x->guard && y->guard && kn_expr_equal(x->guard, y->guard));
+    bool guards =
+        x->guard == y->guard || (x->guard && y->guard && kn_expr_equal(x->guard, y->guard));
     return guards && x->tensor == y->tensor && kn_expr_equal(x->unproved, y->unproved);
 }
 
@@ -299,30 +285,20 @@ static void add_block(kn_translation *t, kn_block_builder *out, isl_ast_node *no
 static void add_node(kn_translation *t, kn_block_builder *out, isl_ast_node *node)
 {
     switch (isl_ast_node_get_type(node)) {
-    case isl_ast_node_for:
-        add_for(t, out, node);
-        break;
-    case isl_ast_node_if:
-        add_if(t, out, node);
-        break;
-    case isl_ast_node_block:
-        add_block(t, out, node);
-        break;
-    case isl_ast_node_user:
-        add_user(t, out, node);
-        break;
+    case isl_ast_node_for: add_for(t, out, node); break;
+    case isl_ast_node_if: add_if(t, out, node); break;
+    case isl_ast_node_block: add_block(t, out, node); break;
+    case isl_ast_node_user: add_user(t, out, node); break;
     case isl_ast_node_mark:
-    case isl_ast_node_error:
-        t->failed = "a node";
-        break;
+    case isl_ast_node_error: t->failed = "a node"; break;
     }
 }
 
 /* ---- the schedule tree ---- */
 
-/* A schedule record as an isl schedule tree: a row that is a constant in every statement at hand orders them (a sequence), any other
-   is a loop (a band). The tree is made afresh from the record each time; flat maps with constant dimensions make isl's
-   generation several times slower. */
+/* A schedule record as an isl schedule tree: a row that is a constant in every statement at hand
+   orders them (a sequence), any other is a loop (a band). The tree is made afresh from the record
+   each time; flat maps with constant dimensions make isl's generation several times slower. */
 typedef struct {
     kn_poly *poly;
     const kn_schedule *schedule;
@@ -419,7 +395,7 @@ static isl_schedule *schedule_tree(kn_poly *p, const kn_schedule *s)
 static bool taken(kn_poly *p, isl_id_list *ids, const char *name)
 {
     int n = (int)isl_id_list_n_id(ids);
-    bool found = kn_nest_find(p->nest, name) >= 0;
+    bool found = kn_nest_find(p->nest, name) >= 0 || !kn_loop_name_ok(name);
     for (int i = 0; i < n && !found; i++) {
         isl_id *id = isl_id_list_get_id(ids, i);
         found = strcmp(isl_id_get_name(id), name) == 0;
@@ -489,8 +465,8 @@ kn_block kn_poly_loops(kn_poly *p, const kn_schedule *s)
         kn_poly_failed(p, "generating loops");
     }
     if (t.failed) {
-        kn_raise(p->ctx, KN_INTERNAL, kn_loc_none(), "%s: isl's loops hold %s that loop IR cannot say",
-                 p->nest->name, t.failed);
+        kn_raise(p->ctx, KN_INTERNAL, kn_loc_none(),
+                 "%s: isl's loops hold %s that loop IR cannot say", p->nest->name, t.failed);
     }
     return kn_block_done(&out);
 }

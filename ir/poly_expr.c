@@ -1,6 +1,6 @@
-/* Expressions to isl: affine functions and conditions on a statement's instances. What has no iterator in it but is not
-   affine in the sizes (a product of sizes, a quotient by one) becomes a parameter of its own, bounded by interval
-   arithmetic. */
+/* Expressions to isl: affine functions and conditions on a statement's instances. What has no
+   iterator in it but is not affine in the sizes (a product of sizes, a quotient by one) becomes a
+   parameter of its own, bounded by interval arithmetic. */
 #include "ir/poly_internal.h"
 
 static int iterator_position(const kn_poly_scope *s, const char *name)
@@ -143,16 +143,11 @@ static isl_pw_aff *affine_op(const kn_poly_scope *s, const kn_expr *e)
 {
     int64_t c;
     switch (e->op) {
-    case KN_OP_ADD:
-        return combined(s, e, isl_pw_aff_add);
-    case KN_OP_SUB:
-        return combined(s, e, isl_pw_aff_sub);
-    case KN_OP_MIN:
-        return combined(s, e, isl_pw_aff_min);
-    case KN_OP_MAX:
-        return combined(s, e, isl_pw_aff_max);
-    case KN_OP_NEG:
-        return scaled(s, e->args[0], -1);
+    case KN_OP_ADD: return combined(s, e, isl_pw_aff_add);
+    case KN_OP_SUB: return combined(s, e, isl_pw_aff_sub);
+    case KN_OP_MIN: return combined(s, e, isl_pw_aff_min);
+    case KN_OP_MAX: return combined(s, e, isl_pw_aff_max);
+    case KN_OP_NEG: return scaled(s, e->args[0], -1);
     case KN_OP_MUL:
         if (kn_index_const(e->args[0], &c)) {
             return scaled(s, e->args[1], c);
@@ -160,21 +155,19 @@ static isl_pw_aff *affine_op(const kn_poly_scope *s, const kn_expr *e)
         return kn_index_const(e->args[1], &c) ? scaled(s, e->args[0], c) : NULL;
     case KN_OP_FLOORDIV:
         return kn_index_const(e->args[1], &c) ? divided(s, e->args[0], c, false) : NULL;
-    case KN_OP_MOD:
-        return kn_index_const(e->args[1], &c) ? divided(s, e->args[0], c, true) : NULL;
-    case KN_OP_SELECT:
-        return selected(s, e);
-    default:
-        return NULL;
+    case KN_OP_MOD: return kn_index_const(e->args[1], &c) ? divided(s, e->args[0], c, true) : NULL;
+    case KN_OP_SELECT: return selected(s, e);
+    default: return NULL;
     }
 }
 
-/* Each of these doubles the pieces that isl works on: over sizes alone, where a parameter can stand for them, they are not worth it
-   once nested. */
+/* Each of these doubles the pieces that isl works on: over sizes alone, where a parameter can stand
+   for them, they are not worth it once nested. */
 static bool is_case_split(const kn_expr *e)
 {
     enum { SMALL = 8 };
-    bool split = e->kind == KN_E_OP && (e->op == KN_OP_SELECT || e->op == KN_OP_MIN || e->op == KN_OP_MAX);
+    bool split =
+        e->kind == KN_E_OP && (e->op == KN_OP_SELECT || e->op == KN_OP_MIN || e->op == KN_OP_MAX);
     return split && (e->op == KN_OP_SELECT || e->size > SMALL);
 }
 
@@ -188,16 +181,11 @@ isl_pw_aff *kn_poly_affine(const kn_poly_scope *s, const kn_expr *e)
     }
     isl_pw_aff *result = NULL;
     switch (e->kind) {
-    case KN_E_CONST:
-        return constant(s, e->i);
-    case KN_E_VAR:
-        return variable(s, e->name);
-    case KN_E_OP:
-        result = affine_op(s, e);
-        break;
+    case KN_E_CONST: return constant(s, e->i);
+    case KN_E_VAR: return variable(s, e->name);
+    case KN_E_OP: result = affine_op(s, e); break;
     case KN_E_LOAD:
-    case KN_E_CAST:
-        return NULL;
+    case KN_E_CAST: return NULL;
     }
     return result || !is_parametric(s, e) ? result : opaque_parameter(s, e);
 }
@@ -217,18 +205,12 @@ static isl_set *compared(const kn_poly_scope *s, const kn_expr *e, bool *exact)
         return universe(s);
     }
     switch (e->op) {
-    case KN_OP_LT:
-        return isl_pw_aff_lt_set(x, y);
-    case KN_OP_LE:
-        return isl_pw_aff_le_set(x, y);
-    case KN_OP_GT:
-        return isl_pw_aff_gt_set(x, y);
-    case KN_OP_GE:
-        return isl_pw_aff_ge_set(x, y);
-    case KN_OP_EQ:
-        return isl_pw_aff_eq_set(x, y);
-    default:
-        return isl_pw_aff_ne_set(x, y);
+    case KN_OP_LT: return isl_pw_aff_lt_set(x, y);
+    case KN_OP_LE: return isl_pw_aff_le_set(x, y);
+    case KN_OP_GT: return isl_pw_aff_gt_set(x, y);
+    case KN_OP_GE: return isl_pw_aff_ge_set(x, y);
+    case KN_OP_EQ: return isl_pw_aff_eq_set(x, y);
+    default: return isl_pw_aff_ne_set(x, y);
     }
 }
 

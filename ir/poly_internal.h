@@ -16,12 +16,12 @@
 typedef struct {
     int stmt, tensor;
     bool write;
-    bool target;              /* the left side (its read, too, when the update reads) */
+    bool target; /* the left side (its read, too, when the update reads) */
     const kn_expr *const *subs;
     int nsubs;
-    const kn_expr *guard;     /* what the lazy operators around it say, or NULL */
-    isl_map *relation;        /* instances -> elements, an over-approximation */
-    const kn_expr *unproved;  /* the part of "inside the tensor" that isl could not show, or NULL */
+    const kn_expr *guard;    /* what the lazy operators around it say, or NULL */
+    isl_map *relation;       /* instances -> elements, an over-approximation */
+    const kn_expr *unproved; /* the part of "inside the tensor" that isl could not show, or NULL */
 } kn_access;
 
 /* A dependence: instances of `from` that must run before instances of `to`. */
@@ -58,7 +58,8 @@ typedef struct {
     isl_space *space;
 } kn_poly_scope;
 
-/* An index expression as a piecewise affine function on the scope's space; NULL when it is not affine. */
+/* An index expression as a piecewise affine function on the scope's space; NULL when it is not
+ * affine. */
 isl_pw_aff *kn_poly_affine(const kn_poly_scope *s, const kn_expr *e);
 /* The points where a condition may hold. *exact is cleared when that is an over-approximation. */
 isl_set *kn_poly_condition(const kn_poly_scope *s, const kn_expr *e, bool *exact);

@@ -14,7 +14,8 @@ static int depth_of(const kn_nest *nest)
 static int group_start(const kn_nest *nest, int stmt)
 {
     int start = stmt;
-    while (start > 0 && nest->stmts[stmt].over >= 0 && nest->stmts[start - 1].over == nest->stmts[stmt].over) {
+    while (start > 0 && nest->stmts[stmt].over >= 0 &&
+           nest->stmts[start - 1].over == nest->stmts[stmt].over) {
         start--;
     }
     return start;

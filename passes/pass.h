@@ -1,4 +1,5 @@
-/* Passes: one file each, one exported entry point each, listed in passes.def and run by one runner (runner.c). */
+/* Passes: one file each, one exported entry point each, listed in passes.def and run by one runner
+ * (runner.c). */
 #ifndef KN_PASSES_PASS_H
 #define KN_PASSES_PASS_H
 
@@ -13,11 +14,11 @@ struct kn_unit {
     kn_ctx *ctx;
     kn_arena *arena; /* of the unit; passes may use it for what stays */
     kn_graph *graph;
-    kn_module *module; /* NULL until lowered */
+    kn_module *module;       /* NULL until lowered */
     const kn_target *target; /* may be NULL: the host */
     unsigned properties;     /* KN_PROP_* that hold */
-    /* Runs a graph without inputs and yields its outputs' bytes: how constants are folded. Injected by the driver; NULL: the
-       interpreter. */
+    /* Runs a graph without inputs and yields its outputs' bytes: how constants are folded. Injected
+       by the driver; NULL: the interpreter. */
     void (*evaluate)(void *env, const kn_graph *g, const kn_memory *outputs);
     void *evaluate_env;
     int max_statements; /* of one kernel; 0: the default */
@@ -51,7 +52,8 @@ typedef struct {
     double *seconds; /* per pass in the list's order, or NULL */
 } kn_pass_options;
 
-/* Runs passes by name, in order. Raises KN_USAGE for an unknown name or a requirement that does not hold. */
+/* Runs passes by name, in order. Raises KN_USAGE for an unknown name or a requirement that does not
+ * hold. */
 void kn_run_passes(kn_unit *u, const char *const *names, int n, const kn_pass_options *options);
 
 /* The pipelines, lists of names (pipelines.c). `level` is 0..3 as in -O. Ends with NULL. */

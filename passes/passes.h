@@ -8,7 +8,8 @@
 #include "passes/passes.def"
 #undef PASS
 
-/* KN_PROP_PLANNED, checked by other means than plan.c uses: no two buffers whose bytes overlap are alive at once. */
+/* KN_PROP_PLANNED, checked by other means than plan.c uses: no two buffers whose bytes overlap are
+ * alive at once. */
 void kn_plan_verify(const kn_unit *u);
 
 #endif

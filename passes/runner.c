@@ -1,5 +1,6 @@
-/* The table of passes and the one runner: requirements, timing, verification, printing. In debug builds every pass is followed by the
-   verifier and by print -> parse -> print, which must be the identity. */
+/* The table of passes and the one runner: requirements, timing, verification, printing. In debug
+   builds every pass is followed by the verifier and by print -> parse -> print, which must be the
+   identity. */
 #include <time.h>
 
 #include "passes/pass.h"
@@ -73,8 +74,9 @@ static void check_round_trip(const kn_unit *u, const char *pass)
         at++;
     }
     if (at < first.n || at < second.n) {
-        kn_raise(u->ctx, KN_INTERNAL, kn_loc_none(), "after %s the text does not round-trip: `%.60s` became `%.60s`",
-                 pass, kn_str_get(&first) + at, kn_str_get(&second) + at);
+        kn_raise(u->ctx, KN_INTERNAL, kn_loc_none(),
+                 "after %s the text does not round-trip: `%.60s` became `%.60s`", pass,
+                 kn_str_get(&first) + at, kn_str_get(&second) + at);
     }
     kn_release(u->ctx, scratch);
 }
@@ -88,8 +90,8 @@ static void check_requirements(const kn_unit *u, const kn_pass *pass)
                  wants_module ? "loops" : "a graph", lowered ? "loops" : "a graph");
     }
     if ((u->properties & pass->requires_) != pass->requires_) {
-        kn_raise(u->ctx, KN_USAGE, kn_loc_none(), "pass `%s` needs what an earlier pass gives (see passes.def)",
-                 pass->name);
+        kn_raise(u->ctx, KN_USAGE, kn_loc_none(),
+                 "pass `%s` needs what an earlier pass gives (see passes.def)", pass->name);
     }
 }
 
@@ -102,7 +104,8 @@ static double now(void)
 
 static void print_after(const kn_unit *u, const char *pass, const kn_pass_options *o)
 {
-    if (o->print_after && (strcmp(o->print_after, "all") == 0 || strcmp(o->print_after, pass) == 0)) {
+    if (o->print_after &&
+        (strcmp(o->print_after, "all") == 0 || strcmp(o->print_after, pass) == 0)) {
         kn_arena *scratch = kn_arena_create(u->ctx);
         kn_str text = kn_str_make(scratch);
         kn_unit_print(&text, u);

@@ -10,7 +10,8 @@ typedef struct {
     const void *const *weights;
 } kn_native;
 
-static void run_native(void *env, kn_ctx *ctx, const kn_span *io, const int64_t *sizes, void *workspace)
+static void run_native(void *env, kn_ctx *ctx, const kn_span *io, const int64_t *sizes,
+                       void *workspace)
 {
     const kn_native *n = env;
     const kn_program *p = n->program;
@@ -24,7 +25,8 @@ static void run_native(void *env, kn_ctx *ctx, const kn_span *io, const int64_t 
     npu_status status = n->run(&npu, pointers, n->weights, sizes, workspace);
     kn_release(ctx, scratch);
     if (status != NPU_OK) {
-        kn_raise(ctx, KN_INVALID, kn_loc_none(), "%s: %s", p->name, npu.message ? npu.message : "the run failed");
+        kn_raise(ctx, KN_INVALID, kn_loc_none(), "%s: %s", p->name,
+                 npu.message ? npu.message : "the run failed");
     }
 }
 
@@ -34,7 +36,8 @@ static int64_t native_workspace(void *env, const int64_t *sizes)
     return n->workspace(sizes);
 }
 
-kn_engine kn_engine_native(kn_program *p, kn_native_run run, kn_native_workspace workspace, const void *const *weights)
+kn_engine kn_engine_native(kn_program *p, kn_native_run run, kn_native_workspace workspace,
+                           const void *const *weights)
 {
     kn_native *n = KN_NEW(p->arena, kn_native);
     *n = (kn_native){p, run, workspace, weights};

@@ -1,4 +1,5 @@
-/* One caller's use of a program: shapes are bound to sizes, outputs and workspace are found or grown, the engine runs. */
+/* One caller's use of a program: shapes are bound to sizes, outputs and workspace are found or
+ * grown, the engine runs. */
 #include <stdlib.h>
 
 #include "runtime/program.h"
@@ -34,8 +35,8 @@ struct kn_session {
     kn_session_input *inputs;
     kn_session_output *outputs; /* the hidden one for computed sizes, too */
     int noutputs;
-    int nsizes;      /* dims, then computed */
-    kn_dim *names;   /* of all of them */
+    int nsizes;    /* dims, then computed */
+    kn_dim *names; /* of all of them */
     int64_t *sizes;
     bool *set, *bound;
     kn_pool workspace;
@@ -117,15 +118,17 @@ static kn_status usage(kn_session *s, const char *where, const char *message)
     return KN_USAGE;
 }
 
-kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, const int64_t *dims, const void *data)
+kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, const int64_t *dims,
+                               const void *data)
 {
     const kn_io *io = kn_program_input(s->program, i);
     if (!io) {
         return usage(s, "set_input", "there is no such input");
     }
     if (type != io->type || rank != io->rank) {
-        kn_error(s->ctx, KN_USAGE, (kn_loc){.where = kn_intern(s->ctx, io->name)}, "expected %s of rank %d, found %s of rank %d",
-                 kn_dtype_name(io->type), io->rank, kn_dtype_name(type), rank);
+        kn_error(s->ctx, KN_USAGE, (kn_loc){.where = kn_intern(s->ctx, io->name)},
+                 "expected %s of rank %d, found %s of rank %d", kn_dtype_name(io->type), io->rank,
+                 kn_dtype_name(type), rank);
         return KN_USAGE;
     }
     kn_session_input *in = &s->inputs[i];
@@ -188,8 +191,9 @@ static void bind_names(kn_session *s)
             int size = kn_shape_name(io->dims[k], p->dims, p->ndims);
             int64_t value = s->inputs[i].dims[k];
             if (size >= 0 && s->bound[size] && s->sizes[size] != value) {
-                kn_raise(s->ctx, KN_USAGE, at(s, io->name), "dimension %d: %s is %lld here and %lld before", k,
-                         io->dims[k], (long long)value, (long long)s->sizes[size]);
+                kn_raise(s->ctx, KN_USAGE, at(s, io->name),
+                         "dimension %d: %s is %lld here and %lld before", k, io->dims[k],
+                         (long long)value, (long long)s->sizes[size]);
             }
             if (size >= 0) {
                 s->sizes[size] = value;
@@ -207,8 +211,8 @@ static void check_sizes(kn_session *s)
             kn_raise(s->ctx, KN_USAGE, at(s, d->name), "no input gives this dimension: set it");
         }
         if (s->sizes[i] < d->lo || s->sizes[i] > d->hi) {
-            kn_raise(s->ctx, KN_USAGE, at(s, d->name), "expected %lld to %lld, found %lld", (long long)d->lo,
-                     (long long)d->hi, (long long)s->sizes[i]);
+            kn_raise(s->ctx, KN_USAGE, at(s, d->name), "expected %lld to %lld, found %lld",
+                     (long long)d->lo, (long long)d->hi, (long long)s->sizes[i]);
         }
     }
 }
@@ -220,9 +224,10 @@ static void check_inputs(kn_session *s)
         const kn_io *io = &p->inputs[i];
         for (int k = 0; k < io->rank; k++) {
             int64_t want;
-            if (!kn_shape_eval(io->dims[k], p->dims, s->sizes, p->ndims, &want) || want != s->inputs[i].dims[k]) {
-                kn_raise(s->ctx, KN_USAGE, at(s, io->name), "dimension %d: expected %s, found %lld", k, io->dims[k],
-                         (long long)s->inputs[i].dims[k]);
+            if (!kn_shape_eval(io->dims[k], p->dims, s->sizes, p->ndims, &want) ||
+                want != s->inputs[i].dims[k]) {
+                kn_raise(s->ctx, KN_USAGE, at(s, io->name), "dimension %d: expected %s, found %lld",
+                         k, io->dims[k], (long long)s->inputs[i].dims[k]);
             }
         }
     }
@@ -236,7 +241,8 @@ static void *grow(kn_session *s, kn_pool *pool, size_t bytes)
         free(pool->data);
         pool->capacity = 0;
         void *data = NULL;
-        if (bytes > SIZE_MAX - 2 * ALIGNMENT || posix_memalign(&data, ALIGNMENT, bytes + ALIGNMENT) != 0) {
+        if (bytes > SIZE_MAX - 2 * ALIGNMENT ||
+            posix_memalign(&data, ALIGNMENT, bytes + ALIGNMENT) != 0) {
             pool->data = NULL;
             kn_raise(s->ctx, KN_ENVIRONMENT, kn_loc_none(), "out of memory: %zu bytes", bytes);
         }
@@ -253,7 +259,8 @@ static size_t output_bytes(kn_session *s, const kn_io *io, const char *const *te
     for (int k = 0; k < io->rank; k++) {
         if (!kn_shape_eval(texts[k], s->names, s->sizes, s->nsizes, &dims[k]) || dims[k] < 0 ||
             __builtin_mul_overflow(count, dims[k], &count)) {
-            kn_raise(s->ctx, KN_USAGE, at(s, io->name), "dimension %d, %s, cannot be had at these sizes", k, io->dims[k]);
+            kn_raise(s->ctx, KN_USAGE, at(s, io->name),
+                     "dimension %d, %s, cannot be had at these sizes", k, io->dims[k]);
         }
     }
     int64_t bytes = kn_dtype_bytes(io->type, count);
@@ -283,8 +290,8 @@ static void find_outputs(kn_session *s)
         void *data = aliased_input(s, &p->outputs[i]);
         if (!data && o->user) {
             if (o->user_bytes < bytes) {
-                kn_raise(s->ctx, KN_USAGE, at(s, p->outputs[i].name), "the memory given has %zu bytes, %zu are needed",
-                         o->user_bytes, bytes);
+                kn_raise(s->ctx, KN_USAGE, at(s, p->outputs[i].name),
+                         "the memory given has %zu bytes, %zu are needed", o->user_bytes, bytes);
             }
             data = o->user;
         }
@@ -310,7 +317,8 @@ static void run(void *env)
     find_outputs(s);
     int64_t bytes = p->engine.workspace_bytes(p->engine.env, s->sizes);
     if (bytes < 0) {
-        kn_raise(s->ctx, KN_USAGE, kn_loc_none(), "%s: too much memory is needed at these sizes", p->name);
+        kn_raise(s->ctx, KN_USAGE, kn_loc_none(), "%s: too much memory is needed at these sizes",
+                 p->name);
     }
     void *workspace = grow(s, &s->workspace, (size_t)bytes);
     kn_arena *scratch = kn_arena_create(s->ctx);
@@ -324,7 +332,8 @@ static void run(void *env)
     p->engine.run(p->engine.env, s->ctx, io, s->sizes, workspace);
     kn_release(s->ctx, scratch);
     if (p->ncomputed) {
-        memcpy(s->sizes + p->ndims, s->outputs[p->noutputs].span.data, (size_t)p->ncomputed * sizeof(int64_t));
+        memcpy(s->sizes + p->ndims, s->outputs[p->noutputs].span.data,
+               (size_t)p->ncomputed * sizeof(int64_t));
         for (int i = 0; i < p->noutputs; i++) {
             output_bytes(s, &p->outputs[i], p->outputs[i].dims, s->outputs[i].dims);
         }
@@ -337,7 +346,8 @@ kn_status kn_session_run(kn_session *s)
     return kn_protect(s->ctx, run, s);
 }
 
-kn_status kn_session_get_output(kn_session *s, int i, kn_dtype *type, int *rank, int64_t *dims, const void **data)
+kn_status kn_session_get_output(kn_session *s, int i, kn_dtype *type, int *rank, int64_t *dims,
+                                const void **data)
 {
     const kn_io *io = kn_program_output(s->program, i);
     if (!io || !s->has_run) {

@@ -1,8 +1,8 @@
 /* Recursive descent over
-     or   = and { "||" and }          and = cmp { "&&" cmp }        cmp = sum [ ("<"|"<="|">"|">="|"=="|"!=") sum ]
-     sum  = term { ("+"|"-") term }   term = unary { ("*"|"/"|"%") unary }   unary = [ "-" | "!" ] atom
-     atom = number | name | "(" or ")" | ("min"|"max") "(" or "," or ")" | "select" "(" or "," or "," or ")"
-   with floor division and conditions as 0 and 1. */
+     or   = and { "||" and }          and = cmp { "&&" cmp }        cmp = sum [
+   ("<"|"<="|">"|">="|"=="|"!=") sum ] sum  = term { ("+"|"-") term }   term = unary { ("*"|"/"|"%")
+   unary }   unary = [ "-" | "!" ] atom atom = number | name | "(" or ")" | ("min"|"max") "(" or ","
+   or ")" | "select" "(" or "," or "," or ")" with floor division and conditions as 0 and 1. */
 #include "runtime/shape.h"
 
 #include <ctype.h>
@@ -95,7 +95,8 @@ static int64_t number(kn_eval *e)
 {
     int64_t value = 0;
     while (isdigit((unsigned char)*e->at)) {
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *e->at - '0', &value)) {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *e->at - '0', &value)) {
             return fail(e);
         }
         e->at++;

@@ -18,6 +18,7 @@ BOYS = "Tom Ben Max Sam Jack Leo Finn Tim Oscar Hugo Dan Will".split()
 SHE_PETS = "Dot Momo Fluffy Daisy Coco".split()
 HE_PETS = "Pip Bruno Rusty Toby Spot".split()
 PET_KINDS = "fox rabbit bear mouse squirrel duck hedgehog frog".split()
+INVENTED = 0.5  # share of invented names: they force the model to copy names, not to guess them
 TRAITS = "little small kind happy brave clever shy young curious quiet funny cheerful".split()
 COLOURS = "red blue green yellow white black pink brown purple".split()
 TOYS = [
@@ -261,6 +262,11 @@ class Story:
         if self.rng.random() < 0.5:
             self.say(*wordings)
 
+    def invented_name(self):
+        """A name of two syllables that nobody bears, so that a reader must look back for it."""
+        parts = ("BDFGKLMNPRSTVZ", "aeiou", "bdfgklmnprstvz", "aeiou")
+        return "".join(self.pick(letters) for letters in parts) + self.pick(["", "", "n", "l", "s"])
+
     def who(self, taken=()):
         """A character whose name is not in `taken`: seven in ten are children."""
         child, female = self.rng.random() < 0.7, self.rng.random() < 0.5
@@ -268,7 +274,10 @@ class Story:
             names, kind = (GIRLS, "girl") if female else (BOYS, "boy")
         else:
             names, kind = (SHE_PETS if female else HE_PETS), self.pick(PET_KINDS)
-        return Who(self.pick([n for n in names if n not in taken]), kind, female)
+        name = self.pick([n for n in names if n not in taken])
+        if self.rng.random() < INVENTED:
+            name = self.invented_name()
+        return Who(name, kind, female)
 
     def cast(self):
         """Sets the fields that every plan may use."""

@@ -43,12 +43,13 @@ typedef struct {
     const char *message;
 } kn_diag;
 
-/* A context: diagnostics, and the memory of what is made with it. One thread at a time; any number of them. */
+/* A context: diagnostics, and the memory of what is made with it. One thread at a time; any number
+ * of them. */
 typedef struct kn_ctx kn_ctx;
 kn_ctx *kn_ctx_create(void); /* NULL when memory is out */
 void kn_ctx_destroy(kn_ctx *ctx);
-/* The diagnostics so far, oldest first. A thousand are kept; later ones are only counted, but for what ends a call: that
-   replaces the last. They live until kn_diag_clear(). */
+/* The diagnostics so far, oldest first. A thousand are kept; later ones are only counted, but for
+   what ends a call: that replaces the last. They live until kn_diag_clear(). */
 int kn_diag_count(const kn_ctx *ctx);
 int kn_diag_dropped(const kn_ctx *ctx);
 const kn_diag *kn_diag_get(const kn_ctx *ctx, int i);

@@ -1,6 +1,7 @@
-/* Fusion groups. A node whose meaning is pointwise joins the latest group that feeds it, when it has as many elements as what it takes
-   from there: matmul + bias + gelu become one kernel. A group depends only on groups with smaller numbers (a node joins the group
-   with the greatest number among its operands'), so the numbers are an order in which the groups can run. */
+/* Fusion groups. A node whose meaning is pointwise joins the latest group that feeds it, when it
+   has as many elements as what it takes from there: matmul + bias + gelu become one kernel. A group
+   depends only on groups with smaller numbers (a node joins the group with the greatest number
+   among its operands'), so the numbers are an order in which the groups can run. */
 #include "passes/passes.h"
 
 enum { MAX_GROUP_STATEMENTS = 16 };
@@ -19,7 +20,8 @@ static bool is_pointwise(const kn_nest *nest)
 {
     for (int i = 0; i < nest->ntensors; i++) {
         if (nest->tensors[i].role == KN_ROLE_INOUT) {
-            return false; /* it starts from a copy of an operand, which must be there before the kernel runs */
+            return false; /* it starts from a copy of an operand, which must be there before the
+                             kernel runs */
         }
     }
     for (int i = 0; i < nest->nstmts; i++) {
@@ -75,7 +77,8 @@ static int joinable(const kn_node *n, const kn_group *groups, int statements)
         }
     }
     bool open = latest >= 0 && !groups[latest].closed;
-    return open && fits && groups[latest].statements + statements <= MAX_GROUP_STATEMENTS ? latest : -1;
+    return open && fits && groups[latest].statements + statements <= MAX_GROUP_STATEMENTS ? latest
+                                                                                          : -1;
 }
 
 void kn_pass_group(kn_unit *u)

@@ -1,13 +1,15 @@
-/* Temporaries shrink. A kernel starts with every temporary as large as the notation says; after fusion, one iteration of a loop often
-   writes and reads only its own part. Where all uses of a temporary lie in one loop, and its variable stands alone in
-   the same subscript of each of them, that dimension goes and the allocation moves into the loop: the sum of a matmul
-   becomes a scalar, the exponentials of a softmax one row. */
+/* Temporaries shrink. A kernel starts with every temporary as large as the notation says; after
+   fusion, one iteration of a loop often writes and reads only its own part. Where all uses of a
+   temporary lie in one loop, and its variable stands alone in the same subscript of each of them,
+   that dimension goes and the allocation moves into the loop: the sum of a matmul becomes a scalar,
+   the exponentials of a softmax one row. */
 #include "passes/passes.h"
 
 typedef struct {
     kn_arena *arena;
     const char *name;
-    /* While looking: the dimensions that are still there, and those at which every access has `var`. */
+    /* While looking: the dimensions that are still there, and those at which every access has
+     * `var`. */
     const char *var;
     bool found, everywhere[KN_MAX_RANK], var_elsewhere;
     bool removed[KN_MAX_RANK];
@@ -74,7 +76,8 @@ static bool uses(kn_contraction *c, const kn_loop *s)
 
 /* ---- rewriting ---- */
 
-static const kn_expr *const *without_removed(kn_contraction *c, const kn_expr *const *subs, int n, int *kept)
+static const kn_expr *const *without_removed(kn_contraction *c, const kn_expr *const *subs, int n,
+                                             int *kept)
 {
     const kn_expr **out = KN_ARRAY(c->arena, const kn_expr *, n + 1);
     *kept = 0;
@@ -141,7 +144,8 @@ static int walked_dimension(kn_contraction *c, const kn_loop *loop, int rank)
     return -1;
 }
 
-/* The only statement of a block that uses the temporary, or NULL; *first is where the uses start. */
+/* The only statement of a block that uses the temporary, or NULL; *first is where the uses start.
+ */
 static kn_loop *only_user(kn_contraction *c, const kn_block *b, int *first)
 {
     kn_loop *user = NULL;
@@ -206,7 +210,8 @@ static bool has_calls(kn_block b)
     bool found = false;
     for (int i = 0; i < b.n && !found; i++) {
         const kn_loop *s = b.at[i];
-        found = s->kind == KN_S_CALL || s->kind == KN_S_VIEW || has_calls(s->body) || has_calls(s->orelse);
+        found = s->kind == KN_S_CALL || s->kind == KN_S_VIEW || has_calls(s->body) ||
+                has_calls(s->orelse);
     }
     return found;
 }

@@ -1,7 +1,8 @@
-/* The memory plan of main: every allocation gets an offset in the workspace. Allocations share a slot when their lifetimes do not
-   overlap; a slot is as large as the largest of them, slots lie one after the other. Sizes may be symbolic: offsets and
-   the total are expressions over the sizes, evaluated when the model runs, so one plan serves every length. Which slot
-   is taken is decided by the sizes at a typical point. */
+/* The memory plan of main: every allocation gets an offset in the workspace. Allocations share a
+   slot when their lifetimes do not overlap; a slot is as large as the largest of them, slots lie
+   one after the other. Sizes may be symbolic: offsets and the total are expressions over the sizes,
+   evaluated when the model runs, so one plan serves every length. Which slot is taken is decided by
+   the sizes at a typical point. */
 #include "passes/passes.h"
 
 enum { ALIGNMENT = 64, TYPICAL = 128 };
@@ -15,7 +16,8 @@ typedef struct {
 } kn_live;
 
 typedef struct {
-    KN_VEC(const kn_expr *) needs; /* bytes: its size is the most of them; none is certainly at most another */
+    KN_VEC(const kn_expr *)
+    needs; /* bytes: its size is the most of them; none is certainly at most another */
     int64_t typical;
     int free_after; /* the last use of what is in it */
 } kn_slot;
@@ -25,7 +27,8 @@ typedef struct {
     kn_func *main;
     KN_VEC(kn_live) lives;
     KN_VEC(kn_slot) slots;
-    KN_VEC(kn_size) computed; /* sizes that main computes, with their bounds: memory is planned for those */
+    KN_VEC(kn_size)
+    computed;     /* sizes that main computes, with their bounds: memory is planned for those */
     kn_map owner; /* buffer name -> number of the allocation + 1 */
     int at;       /* the statement at hand */
 } kn_plan;
@@ -35,7 +38,8 @@ static const kn_expr *element_count(const kn_plan *p, const kn_buffer *b)
 {
     const kn_expr *const *shape = b->shape;
     if (p->computed.n) {
-        shape = kn_shape_upper(p->unit->arena, shape, b->rank, p->computed.at, p->computed.n, (kn_loc){.where = b->name});
+        shape = kn_shape_upper(p->unit->arena, shape, b->rank, p->computed.at, p->computed.n,
+                               (kn_loc){.where = b->name});
     }
     return kn_index_product(p->unit->arena, shape, b->rank);
 }
@@ -45,7 +49,8 @@ static const kn_expr *aligned_bytes(const kn_plan *p, const kn_buffer *b)
     kn_arena *a = p->unit->arena;
     const kn_expr *count = element_count(p, b);
     int bits = kn_dtype_bits(b->type);
-    const kn_expr *bytes = bits < 8 ? kn_index_ceildiv(a, count, 8 / bits) : kn_index_mul(a, count, kn_index(a, bits / 8));
+    const kn_expr *bytes = bits < 8 ? kn_index_ceildiv(a, count, 8 / bits)
+                                    : kn_index_mul(a, count, kn_index(a, bits / 8));
     return kn_index_mul(a, kn_index_ceildiv(a, bytes, ALIGNMENT), kn_index(a, ALIGNMENT));
 }
 
@@ -152,7 +157,8 @@ static bool covers(const kn_plan *p, const kn_expr *x, const kn_expr *y)
             sizes[n++] = (kn_size){q->buffer.name, q->lo, q->hi};
         }
     }
-    return kn_expr_equal(x, y) || kn_index_range(kn_index_sub(p->unit->arena, x, y), sizes, n).lo >= 0;
+    return kn_expr_equal(x, y) ||
+           kn_index_range(kn_index_sub(p->unit->arena, x, y), sizes, n).lo >= 0;
 }
 
 /* A chain of layers asks for the same few sizes over and over: only those that count are kept. */
@@ -201,7 +207,8 @@ static void assign_slots(kn_plan *p)
 
 void kn_pass_plan(kn_unit *u)
 {
-    kn_plan p = {.unit = u, .main = u->module->funcs[u->module->nfuncs - 1], .owner = kn_map_make(u->arena)};
+    kn_plan p = {
+        .unit = u, .main = u->module->funcs[u->module->nfuncs - 1], .owner = kn_map_make(u->arena)};
     find_lifetimes(&p);
     assign_slots(&p);
     const kn_expr **offsets = KN_ARRAY(u->arena, const kn_expr *, p.slots.n + 1);

@@ -1,6 +1,6 @@
-/* Where temporaries live. Those of a kernel that are small and of constant size go to @local (the C compiler's registers and
-   stack); the others become parameters, allocated by the caller, so that one plan covers all of main memory and kernels
-   allocate nothing. */
+/* Where temporaries live. Those of a kernel that are small and of constant size go to @local (the C
+   compiler's registers and stack); the others become parameters, allocated by the caller, so that
+   one plan covers all of main memory and kernels allocate nothing. */
 #include "passes/passes.h"
 
 enum { MAX_LOCAL_BYTES = 4096 };

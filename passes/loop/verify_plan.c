@@ -1,6 +1,7 @@
-/* An independent check of the memory plan, by running main's statements on intervals: at several choices of the sizes, every buffer
-   gets its bytes when it is allocated, keeps them until its last use, and must not lose one of them to another buffer
-   before. Shares nothing with plan.c: it derives lifetimes backwards and compares all pairs. */
+/* An independent check of the memory plan, by running main's statements on intervals: at several
+   choices of the sizes, every buffer gets its bytes when it is allocated, keeps them until its last
+   use, and must not lose one of them to another buffer before. Shares nothing with plan.c: it
+   derives lifetimes backwards and compares all pairs. */
 #include "passes/passes.h"
 
 typedef struct {
@@ -54,7 +55,8 @@ static int64_t evaluate(const kn_check *c, const kn_expr *e, const char *what)
 {
     int64_t value;
     if (!e || !kn_index_eval(e, c->sizes, c->values, c->nsizes, &value)) {
-        kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: the %s cannot be evaluated", what);
+        kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(),
+                 "memory plan: the %s cannot be evaluated", what);
     }
     return value;
 }
@@ -98,15 +100,17 @@ static void compare(const kn_check *c)
     for (int i = 0; i < c->extents.n; i++) {
         const kn_extent *x = &c->extents.at[i];
         if (x->offset < 0 || x->offset + x->bytes > total) {
-            kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: `%s` lies outside the workspace", x->name);
+            kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(),
+                     "memory plan: `%s` lies outside the workspace", x->name);
         }
         for (int k = 0; k < i; k++) {
             const kn_extent *y = &c->extents.at[k];
             bool together = x->from <= y->to && y->from <= x->to;
             bool overlap = x->offset < y->offset + y->bytes && y->offset < x->offset + x->bytes;
             if (together && overlap && x->root == x->name && y->root == y->name) {
-                kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(), "memory plan: `%s` and `%s` share bytes while both live",
-                         x->name, y->name);
+                kn_raise(c->unit->ctx, KN_INTERNAL, kn_loc_none(),
+                         "memory plan: `%s` and `%s` share bytes while both live", x->name,
+                         y->name);
             }
         }
     }

@@ -1,5 +1,6 @@
-/* The nests of a fusion group's nodes as one nest: tensors and iterators get names that are unique in it, constants of one
-   element become literals, values that nobody outside uses become temporaries. */
+/* The nests of a fusion group's nodes as one nest: tensors and iterators get names that are unique
+   in it, constants of one element become literals, values that nobody outside uses become
+   temporaries. */
 #include "passes/schedule/schedule.h"
 
 typedef struct {
@@ -50,8 +51,8 @@ static kn_member *member(kn_composer *c, kn_value *v, const kn_tensor *t, bool i
 typedef struct {
     kn_composer *c;
     const kn_nest *nest;
-    const char **tensors;      /* new name, per tensor of the nest */
-    const kn_expr **literals;  /* per tensor: the literal that it is, or NULL */
+    const char **tensors;     /* new name, per tensor of the nest */
+    const kn_expr **literals; /* per tensor: the literal that it is, or NULL */
     kn_binding *iters;
     int niters;
 } kn_renaming;
@@ -104,7 +105,8 @@ static void add_statement(kn_renaming *r, const kn_stmt *s, int over_base)
     out.iters = KN_ARRAY(a, kn_iter, s->niters + 1);
     for (int i = 0; i < s->niters; i++) {
         const kn_iter *it = &s->iters[i];
-        out.iters[i] = (kn_iter){r->iters[i].value->name, renamed(r, it->lo), renamed(r, it->hi), it->reduction};
+        out.iters[i] = (kn_iter){r->iters[i].value->name, renamed(r, it->lo), renamed(r, it->hi),
+                                 it->reduction};
     }
     kn_push(a, &r->c->stmts, out);
 }
@@ -131,8 +133,8 @@ static bool is_result(const kn_tensor *t)
     return t->role == KN_ROLE_OUT || t->role == KN_ROLE_INOUT;
 }
 
-/* Tensors of a nest: inputs in the order of the operands that are there, then results. A result that updates an operand in
-   place stands once, as INOUT. */
+/* Tensors of a nest: inputs in the order of the operands that are there, then results. A result
+   that updates an operand in place stands once, as INOUT. */
 static void bind_tensors(kn_composer *c, kn_renaming *r, const kn_node *node)
 {
     int input = 0, output = 0;
@@ -194,7 +196,8 @@ static void collect_tensors(kn_composer *c, kn_nest *nest, kn_group_nest *out)
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < c->members.n; i++) {
             kn_member *m = &c->members.at[i];
-            bool lives = !m->inside || m->initial || used_outside(c, m->value); /* an update starts from what is outside */
+            bool lives = !m->inside || m->initial ||
+                         used_outside(c, m->value); /* an update starts from what is outside */
             if (m->inside == (pass == 1) && lives) {
                 m->tensor.role = !m->inside ? KN_ROLE_IN : m->initial ? KN_ROLE_INOUT : KN_ROLE_OUT;
                 kn_push(c->arena, &tensors, m->tensor);

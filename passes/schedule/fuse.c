@@ -1,9 +1,10 @@
-/* The default schedule of a kernel. Rows alternate between a place and a loop, (p0, i0, p1, i1, ..., pd): two statements that agree
-   on the first 2 d rows share d loops. Statements are placed in order; each tries to share as many loops as it can with the
-   statement placed before it, deepest first, and isl decides whether the dependences allow it. Loops are lined up by the
-   tensors that both statements touch, so that a consumer follows its producer through a transposition. The statement that
-   starts a reduction slips in before the one placed last, where it can, so that it does not keep the reduction's loops
-   apart from its producer's. */
+/* The default schedule of a kernel. Rows alternate between a place and a loop, (p0, i0, p1, i1,
+   ..., pd): two statements that agree on the first 2 d rows share d loops. Statements are placed in
+   order; each tries to share as many loops as it can with the statement placed before it, deepest
+   first, and isl decides whether the dependences allow it. Loops are lined up by the tensors that
+   both statements touch, so that a consumer follows its producer through a transposition. The
+   statement that starts a reduction slips in before the one placed last, where it can, so that it
+   does not keep the reduction's loops apart from its producer's. */
 #include "passes/schedule/schedule.h"
 
 typedef struct {
@@ -20,7 +21,8 @@ typedef struct {
     kn_schedule *schedule;
 } kn_fuser;
 
-/* The iterator of s that walks the same dimension of some common tensor as `iter` does in p, or -1. */
+/* The iterator of s that walks the same dimension of some common tensor as `iter` does in p, or -1.
+ */
 typedef struct {
     const kn_stmt *p, *s;
     const char *iter; /* of p */
@@ -90,7 +92,8 @@ static bool same_range(const kn_iter *x, const kn_iter *y)
 }
 
 /* Lines up the first `depth` loops of s with those of p; the rest follow in their own order. */
-static bool line_up(const kn_stmt *p, const kn_placement *at, const kn_stmt *s, int depth, kn_placement *out)
+static bool line_up(const kn_stmt *p, const kn_placement *at, const kn_stmt *s, int depth,
+                    kn_placement *out)
 {
     bool used[KN_POLY_MAX_DEPTH] = {false};
     int n = 0;
@@ -123,15 +126,18 @@ static void write_rows(kn_fuser *f, int stmt, const kn_placement *at)
         if (k % 2 == 0) {
             rows[k] = kn_index(f->arena, level <= at->depth ? at->place[level] : 0);
         } else {
-            rows[k] = level < at->depth ? kn_var(f->arena, KN_INDEX, s->iters[at->order[level]].name)
-                                        : kn_index(f->arena, 0);
+            rows[k] = level < at->depth
+                          ? kn_var(f->arena, KN_INDEX, s->iters[at->order[level]].name)
+                          : kn_index(f->arena, 0);
         }
     }
     f->schedule->stmts[stmt] = (kn_stmt_schedule){f->nrows, rows};
 }
 
-/* Places a statement so that it shares `depth` loops with the one placed last, `offset` places from it. */
-static bool try_depth(kn_fuser *f, int stmt, const kn_placement *last, int depth, int offset, kn_placement *out)
+/* Places a statement so that it shares `depth` loops with the one placed last, `offset` places from
+ * it. */
+static bool try_depth(kn_fuser *f, int stmt, const kn_placement *last, int depth, int offset,
+                      kn_placement *out)
 {
     const kn_stmt *s = &f->nest->stmts[stmt];
     *out = (kn_placement){.stmt = stmt, .depth = s->niters};
@@ -150,7 +156,8 @@ static bool try_depth(kn_fuser *f, int stmt, const kn_placement *last, int depth
 static bool starts_reduction(const kn_nest *nest, int stmt)
 {
     const kn_stmt *s = &nest->stmts[stmt], *next = s + 1;
-    return stmt + 1 < nest->nstmts && s->op == KN_SET && next->op != KN_SET && next->target == s->target;
+    return stmt + 1 < nest->nstmts && s->op == KN_SET && next->op != KN_SET &&
+           next->target == s->target;
 }
 
 /* Between the places of two statements there is room for one more, so that a start can slip in. */
@@ -161,7 +168,8 @@ static void place(kn_fuser *f, int stmt, kn_placement *last)
     const kn_stmt *s = &f->nest->stmts[stmt];
     kn_placement at;
     bool fits = s->niters <= last->depth;
-    if (stmt && fits && starts_reduction(f->nest, stmt) && try_depth(f, stmt, last, s->niters, -1, &at)) {
+    if (stmt && fits && starts_reduction(f->nest, stmt) &&
+        try_depth(f, stmt, last, s->niters, -1, &at)) {
         return; /* the one placed last stays the last */
     }
     int depth = last->depth < s->niters ? last->depth : s->niters;
@@ -170,8 +178,8 @@ static void place(kn_fuser *f, int stmt, kn_placement *last)
     }
     if (depth < 0) {
         kn_raise(kn_arena_ctx(f->arena), KN_UNSUPPORTED, s->loc,
-                 "%s: no order of loops respects the dependences of statement %d on `%s`", f->nest->name, stmt,
-                 s->target);
+                 "%s: no order of loops respects the dependences of statement %d on `%s`",
+                 f->nest->name, stmt, s->target);
     }
     *last = at;
 }

@@ -1,6 +1,7 @@
-/* Graph to loops. Each fusion group becomes a kernel: its nodes' nests are composed, scheduled and turned into loops by isl; groups
-   whose composed nests read the same share one kernel. `main` allocates what flows between kernels and calls them in the
-   order of the groups. Reshapes cost nothing: they are views of the same row-major bytes. */
+/* Graph to loops. Each fusion group becomes a kernel: its nodes' nests are composed, scheduled and
+   turned into loops by isl; groups whose composed nests read the same share one kernel. `main`
+   allocates what flows between kernels and calls them in the order of the groups. Reshapes cost
+   nothing: they are views of the same row-major bytes. */
 #include <ctype.h>
 
 #include "ir/target.h"
@@ -10,11 +11,11 @@
 typedef struct {
     kn_unit *unit;
     kn_ctx *ctx;
-    kn_arena *arena;   /* of the module */
+    kn_arena *arena; /* of the module */
     const kn_graph *graph;
-    kn_map names;      /* identifiers taken in main */
-    kn_map buffers;    /* value name -> identifier of its buffer in main */
-    kn_map kernels;    /* nest text -> kn_func */
+    kn_map names;   /* identifiers taken in main */
+    kn_map buffers; /* value name -> identifier of its buffer in main */
+    kn_map kernels; /* nest text -> kn_func */
     KN_VEC(kn_func *) funcs;
     kn_block_builder main;
     const char *computed; /* the output of main that tells the values of computed sizes */
@@ -61,7 +62,8 @@ static kn_block allocate_temporaries(kn_lowering *l, const kn_nest *nest, kn_blo
     for (int i = 0; i < nest->ntensors; i++) {
         const kn_tensor *t = &nest->tensors[i];
         if (t->role == KN_ROLE_TEMP) {
-            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape, ddr(l), NULL};
+            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape,
+                                ddr(l),  NULL};
             kn_block_add(&b, kn_loop_alloc(l->arena, buffer));
         }
     }
@@ -80,13 +82,15 @@ static void add_parameters(kn_lowering *l, kn_func *f, const kn_nest *nest)
     f->params = KN_ARRAY(l->arena, kn_param, nest->nsizes + nest->ntensors + 1);
     for (int i = 0; i < nest->nsizes; i++) {
         const kn_size *z = &nest->sizes[i];
-        f->params[f->nparams++] = (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
+        f->params[f->nparams++] =
+            (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
     }
     static const kn_param_mode mode[] = {KN_PARAM_IN, KN_PARAM_OUT, KN_PARAM_INOUT, KN_PARAM_INOUT};
     for (int i = 0; i < nest->ntensors; i++) {
         const kn_tensor *t = &nest->tensors[i];
         if (t->role != KN_ROLE_TEMP) {
-            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape, ddr(l), NULL};
+            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape,
+                                ddr(l),  NULL};
             f->params[f->nparams++] = (kn_param){.mode = mode[t->role], .buffer = buffer};
         }
     }
@@ -143,7 +147,8 @@ static void allocate(kn_lowering *l, kn_value *v)
     kn_block_add(&l->main, kn_loop_alloc(l->arena, buffer_of(v, name, ddr(l))));
 }
 
-static void call(kn_lowering *l, const kn_func *f, const char *const *buffers, const kn_dtype *types)
+static void call(kn_lowering *l, const kn_func *f, const char *const *buffers,
+                 const kn_dtype *types)
 {
     const kn_expr **args = KN_ARRAY(l->arena, const kn_expr *, f->nparams + 1);
     int next = 0;
@@ -165,7 +170,8 @@ static void copy(kn_lowering *l, const kn_value *like, const char *src, const ch
     static const char text[] = "copy(X[*b]) -> Y: Y[*b] = X[*b]";
     kn_notation *n = kn_notation_parse(l->arena, "copy", text, sizeof text - 1, kn_loc_none());
     kn_operand operand = {like->type, like->rank, like->shape};
-    kn_nest *nest = kn_elaborate(l->arena, n, &operand, 1, NULL, 0, l->graph->sizes, l->graph->nsizes, like->loc);
+    kn_nest *nest = kn_elaborate(l->arena, n, &operand, 1, NULL, 0, l->graph->sizes,
+                                 l->graph->nsizes, like->loc);
     nest->name = "copy";
     call(l, kernel_for(l, nest), (const char *[]){src, dst}, (kn_dtype[]){like->type, like->type});
 }
@@ -200,17 +206,19 @@ static int computed_number(const kn_graph *g, int size)
     return n;
 }
 
-/* A size that stands in a tensor: checked against its bounds, bound to its name, told to the caller. The name is clamped, so that
-   whoever reads the text sees the bounds. */
+/* A size that stands in a tensor: checked against its bounds, bound to its name, told to the
+   caller. The name is clamped, so that whoever reads the text sees the bounds. */
 static void define_size(kn_lowering *l, int size, const kn_value *v)
 {
     kn_arena *a = l->arena;
     const kn_size *z = &l->graph->sizes[size];
     const kn_expr *at = kn_index(a, l->graph->sources[size].element);
     const kn_expr *element = kn_load(a, v->type, buffer_name(l, v), &at, v->rank);
-    const kn_expr *value = v->type == KN_INDEX ? element : kn_cast(a, KN_CAST_CAST, KN_INDEX, element);
+    const kn_expr *value =
+        v->type == KN_INDEX ? element : kn_cast(a, KN_CAST_CAST, KN_INDEX, element);
     const kn_expr *lo = kn_index(a, z->lo), *hi = kn_index(a, z->hi);
-    const kn_expr *inside = kn_op2(a, KN_OP_LAND, kn_op2(a, KN_OP_GE, value, lo), kn_op2(a, KN_OP_LE, value, hi));
+    const kn_expr *inside =
+        kn_op2(a, KN_OP_LAND, kn_op2(a, KN_OP_GE, value, lo), kn_op2(a, KN_OP_LE, value, hi));
     const char *message = kn_intern_f(l->ctx, "size %s is out of its bounds", z->name);
     kn_block_add(&l->main, kn_loop_check(a, inside, message));
     const kn_expr *clamped = kn_index_max(a, lo, kn_index_min(a, hi, value));
@@ -233,7 +241,8 @@ static void define_sizes(kn_lowering *l, const kn_value *v)
 static kn_group_nest opaque_group(kn_lowering *l, const kn_node *n)
 {
     kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
-    kn_group_nest out = {.nest = nest, .values = KN_ARRAY(l->arena, kn_value *, n->ninputs + n->noutputs + 1)};
+    kn_group_nest out = {.nest = nest,
+                         .values = KN_ARRAY(l->arena, kn_value *, n->ninputs + n->noutputs + 1)};
     for (int i = 0; i < n->ninputs; i++) {
         if (n->inputs[i]) {
             out.values[out.nvalues++] = n->inputs[i];
@@ -248,8 +257,9 @@ static kn_group_nest opaque_group(kn_lowering *l, const kn_node *n)
 
 static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
 {
-    kn_group_nest group = nodes[0]->op->kind == KN_ROW_OPAQUE ? opaque_group(l, nodes[0])
-                                                               : kn_group_compose(l->arena, l->graph, nodes, n);
+    kn_group_nest group = nodes[0]->op->kind == KN_ROW_OPAQUE
+                              ? opaque_group(l, nodes[0])
+                              : kn_group_compose(l->arena, l->graph, nodes, n);
     const kn_func *f = kernel_for(l, group.nest);
     const char **buffers = KN_ARRAY(l->arena, const char *, group.nvalues + 1);
     kn_dtype *types = KN_ARRAY(l->arena, kn_dtype, group.nvalues + 1);
@@ -259,7 +269,8 @@ static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
             allocate(l, group.values[i]);
         }
         if (role == KN_ROLE_INOUT) {
-            copy(l, group.values[i], buffer_name(l, group.initial[i]), buffer_name(l, group.values[i]));
+            copy(l, group.values[i], buffer_name(l, group.initial[i]),
+                 buffer_name(l, group.values[i]));
         }
         buffers[i] = buffer_name(l, group.values[i]);
         types[i] = group.values[i]->type;
@@ -325,7 +336,8 @@ static void add_computed(kn_lowering *l, kn_func *f)
     }
 }
 
-/* An output's shape in the signature of main, where the names of computed sizes are not known yet: their most. */
+/* An output's shape in the signature of main, where the names of computed sizes are not known yet:
+ * their most. */
 static void bound_output(kn_lowering *l, kn_param *p)
 {
     const kn_graph *g = l->graph;
@@ -338,7 +350,8 @@ static void bound_output(kn_lowering *l, kn_param *p)
     }
     kn_buffer *b = &p->buffer;
     if (n) {
-        b->shape = kn_shape_upper(l->arena, b->shape, b->rank, computed, n, (kn_loc){.where = b->name});
+        b->shape =
+            kn_shape_upper(l->arena, b->shape, b->rank, computed, n, (kn_loc){.where = b->name});
     }
 }
 
@@ -350,7 +363,8 @@ static void add_signature(kn_lowering *l, kn_func *f)
         kn_map_set(&l->names, g->sizes[i].name, l);
         if (!g->sources[i].value) {
             const kn_size *z = &g->sizes[i];
-            f->params[f->nparams++] = (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
+            f->params[f->nparams++] =
+                (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
         }
     }
     for (int i = 0; i < g->ninputs; i++) {
@@ -404,8 +418,11 @@ void kn_pass_lower(kn_unit *u)
     f->body = kn_block_done(&l.main);
     kn_push(u->arena, &l.funcs, f);
     u->module = KN_NEW(u->arena, kn_module);
-    *u->module = (kn_module){.name = u->graph->name, .target = kn_intern(u->ctx, "host"), .arena = u->arena,
-                             .nfuncs = l.funcs.n, .funcs = l.funcs.at};
+    *u->module = (kn_module){.name = u->graph->name,
+                             .target = kn_intern(u->ctx, "host"),
+                             .arena = u->arena,
+                             .nfuncs = l.funcs.n,
+                             .funcs = l.funcs.at};
     if (u->target) {
         kn_target_attach(u->target, u->module);
     }

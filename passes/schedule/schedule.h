@@ -5,11 +5,12 @@
 #include "ir/graph.h"
 #include "ir/poly.h"
 
-/* The first schedule: statements in order, each fused with the one before it as deeply as the dependences allow. */
+/* The first schedule: statements in order, each fused with the one before it as deeply as the
+ * dependences allow. */
 kn_schedule *kn_schedule_fuse(kn_arena *a, kn_poly *p, const kn_nest *nest);
 
-/* One nest for a fusion group. `values` are the graph values behind its tensors, in the order of nest->tensors, without the
-   temporaries; inputs first, then results that live on. */
+/* One nest for a fusion group. `values` are the graph values behind its tensors, in the order of
+   nest->tensors, without the temporaries; inputs first, then results that live on. */
 typedef struct {
     kn_nest *nest;
     int nvalues;

@@ -1,5 +1,5 @@
-/* Random programs in index notation, for test_random_notation.c: the trees of notation_oracle.h, chained into
-   one graph, with its text and the values that are right for it. */
+/* Random programs in index notation, for test_random_notation.c: the trees of notation_oracle.h,
+   chained into one graph, with its text and the values that are right for it. */
 #ifndef KN_TESTS_NOTATION_MAKE_H
 #define KN_TESTS_NOTATION_MAKE_H
 
@@ -27,7 +27,7 @@ typedef struct {
     o_stmt *s;
     int temps, lets;
     const o_tensor *partial; /* what the statement changes: not to be read elsewhere in it */
-    bool failed; /* no way to go on: the program is dropped */
+    bool failed;             /* no way to go on: the program is dropped */
 } maker;
 
 /* ---- chance ---- */
@@ -134,8 +134,9 @@ static o_dim *some_dim(maker *m)
 
 static kn_dtype some_type(maker *m)
 {
-    static const kn_dtype types[] = {KN_F32, KN_F32, KN_F32, KN_F32, KN_F32, KN_I32, KN_I32, KN_I64, KN_F16, KN_F16,
-                                     KN_BF16, KN_F64, KN_I8, KN_U8, KN_I16};
+    static const kn_dtype types[] = {KN_F32,  KN_F32, KN_F32, KN_F32, KN_F32,
+                                     KN_I32,  KN_I32, KN_I64, KN_F16, KN_F16,
+                                     KN_BF16, KN_F64, KN_I8,  KN_U8,  KN_I16};
     return types[pick(m, 15)];
 }
 
@@ -148,7 +149,9 @@ static o_number some_number(maker *m, kn_dtype t, int sort)
     if (t == KN_BOOL) {
         return (o_number){.i = pick(m, 2)};
     }
-    return (o_number){.i = o_wrap(t, sort == 0 ? random_bits(m) << 17 : (uint64_t)(o_unsigned(t) ? pick(m, 6) : pick(m, 9) - 4))};
+    return (o_number){
+        .i = o_wrap(t, sort == 0 ? random_bits(m) << 17
+                                 : (uint64_t)(o_unsigned(t) ? pick(m, 6) : pick(m, 9) - 4))};
 }
 
 static int64_t count_of(const o_array *x, int b)
@@ -178,12 +181,14 @@ static void fill_array(maker *m, o_array *x, int b)
     x->count[b] = m->failed ? 0 : x->count[b];
     x->data[b] = KN_ARRAY(m->a, o_number, x->count[b] + 1);
     for (int64_t i = 0; i < x->count[b]; i++) {
-        x->data[b][i] = x->limit ? (o_number){.i = pick(m, (int)x->limit->value[b])} : some_number(m, x->type, sort);
+        x->data[b][i] = x->limit ? (o_number){.i = pick(m, (int)x->limit->value[b])}
+                                 : some_number(m, x->type, sort);
     }
 }
 
 /* An input of the graph, or a constant. `limit`: an index tensor below that dimension. */
-static o_array *new_input(maker *m, kn_dtype type, int rank, const o_dim *const *dims, const o_dim *limit)
+static o_array *new_input(maker *m, kn_dtype type, int rank, const o_dim *const *dims,
+                          const o_dim *limit)
 {
     o_array *x = new_array(m, type, rank, dims);
     x->limit = limit;
@@ -215,7 +220,8 @@ static bool same_dims(const o_array *x, int rank, const o_dim *const *dims)
 }
 
 /* A value of the graph with these dimensions, there or new. */
-static o_array *some_array(maker *m, kn_dtype type, int rank, const o_dim *const *dims, const o_dim *limit)
+static o_array *some_array(maker *m, kn_dtype type, int rank, const o_dim *const *dims,
+                           const o_dim *limit)
 {
     int n = m->values.n;
     for (int k = 0, at = n ? pick(m, n) : 0; k < n && chance(m, 97); k++, at = (at + 1) % n) {
@@ -257,13 +263,17 @@ static o_tensor *operand(maker *m, o_array *x, int pack, int width)
     o_program *p = m->p;
     for (int i = 0; i < p->noperands; i++) {
         o_tensor *t = p->operand[i];
-        if (t->array == x && t->pack == pack && (pack < 0 || t->width == width) && !t->initial && chance(m, 60)) {
+        if (t->array == x && t->pack == pack && (pack < 0 || t->width == width) && !t->initial &&
+            chance(m, 60)) {
             return t;
         }
     }
     o_tensor *t = KN_NEW(m->a, o_tensor);
     m->failed = m->failed || p->noperands == O_TENSORS;
-    *t = (o_tensor){.name = kn_format(m->a, "%c", 'B' + p->noperands), .array = x, .pack = pack, .width = width};
+    *t = (o_tensor){.name = kn_format(m->a, "%c", 'B' + p->noperands),
+                    .array = x,
+                    .pack = pack,
+                    .width = width};
     t->literal = chance(m, 30);
     if (p->noperands < O_TENSORS) {
         p->operand[p->noperands++] = t;
@@ -334,7 +344,9 @@ static const o_expr *cast_to(maker *m, const char *mode, kn_dtype type, const o_
 
 static const o_expr *plus(maker *m, const o_expr *x, int64_t c)
 {
-    return c ? op(m, c > 0 ? O_ADD : O_SUB, KN_INDEX, x, number(m, KN_INDEX, (double)(c > 0 ? c : -c))) : x;
+    return c ? op(m, c > 0 ? O_ADD : O_SUB, KN_INDEX, x,
+                  number(m, KN_INDEX, (double)(c > 0 ? c : -c)))
+             : x;
 }
 
 static const o_expr *times(maker *m, int64_t c, const o_expr *x)
@@ -367,7 +379,8 @@ static o_expr *load(maker *m, const o_tensor *t)
 
 static int add_index(maker *m, const o_dim *d)
 {
-    static const char *const letters[] = {"i", "j", "k", "r", "x", "y", "z", "u", "v", "w", "p", "q"};
+    static const char *const letters[] = {"i", "j", "k", "r", "x", "y",
+                                          "z", "u", "v", "w", "p", "q"};
     int k = m->s->n;
     m->failed = m->failed || k == O_INDICES || !d;
     if (m->failed) {
@@ -377,8 +390,8 @@ static int add_index(maker *m, const o_dim *d)
     return m->s->n++;
 }
 
-/* A dimension that the range of an index makes; when all that decides it is constant, so is it: it is settled when its
-   program has been evaluated. */
+/* A dimension that the range of an index makes; when all that decides it is constant, so is it: it
+   is settled when its program has been evaluated. */
 static o_dim *derived(maker *m)
 {
     return new_dim(m, NULL, 0, false);
@@ -420,8 +433,10 @@ static const o_expr *affine(maker *m, int depth)
     }
     switch (pick(m, 8)) {
     case 0: return times(m, pick(m, 3) + 1, x);
-    case 1: return op(m, O_DIV, KN_INDEX, affine(m, depth - 1), number(m, KN_INDEX, pick(m, 3) + 1));
-    case 2: return op(m, O_REM, KN_INDEX, affine(m, depth - 1), number(m, KN_INDEX, pick(m, 4) + 1));
+    case 1:
+        return op(m, O_DIV, KN_INDEX, affine(m, depth - 1), number(m, KN_INDEX, pick(m, 3) + 1));
+    case 2:
+        return op(m, O_REM, KN_INDEX, affine(m, depth - 1), number(m, KN_INDEX, pick(m, 4) + 1));
     case 3: return op(m, chance(m, 50) ? O_MIN : O_MAX, KN_INDEX, x, affine(m, depth - 1));
     case 4: return plus(m, x, pick(m, 5) - 2);
     case 5: return op(m, O_SUB, KN_INDEX, x, affine(m, depth - 1));
@@ -475,14 +490,21 @@ static const o_expr *inside(maker *m, const o_dim *d, int depth)
     int same = index_over(m, d);
     const o_expr *n = extent(m, d);
     switch (pick(m, 6)) {
-    case 0: return d->constant ? op(m, O_REM, KN_INDEX, affine(m, 2), number(m, KN_INDEX, (double)d->value[0])) : NULL;
+    case 0:
+        return d->constant
+                   ? op(m, O_REM, KN_INDEX, affine(m, 2), number(m, KN_INDEX, (double)d->value[0]))
+                   : NULL;
     case 1:
-        return n && d->lo > 0 ? op(m, O_MIN, KN_INDEX, op(m, O_MAX, KN_INDEX, affine(m, 1), number(m, KN_INDEX, 0)), plus(m, n, -1))
+        return n && d->lo > 0 ? op(m, O_MIN, KN_INDEX,
+                                   op(m, O_MAX, KN_INDEX, affine(m, 1), number(m, KN_INDEX, 0)),
+                                   plus(m, n, -1))
                               : NULL;
-    case 2: return n && same >= 0 ? op(m, O_SUB, KN_INDEX, plus(m, n, -1), index_of(m, same)) : NULL;
+    case 2:
+        return n && same >= 0 ? op(m, O_SUB, KN_INDEX, plus(m, n, -1), index_of(m, same)) : NULL;
     case 3: return d->lo > 0 && depth > 0 ? gathered(m, d, depth) : NULL;
     case 4: return d->lo > 0 ? number(m, KN_INDEX, pick(m, (int)d->lo)) : NULL;
-    default: return same >= 0 ? op(m, O_DIV, KN_INDEX, index_of(m, same), number(m, KN_INDEX, 2)) : NULL;
+    default:
+        return same >= 0 ? op(m, O_DIV, KN_INDEX, index_of(m, same), number(m, KN_INDEX, 2)) : NULL;
     }
 }
 
@@ -501,7 +523,10 @@ static const o_expr *subscript(maker *m, const o_dim *d, bool guarded, int depth
             return e;
         }
     }
-    return same >= 0 ? index_of(m, same) : d->lo > 0 ? number(m, KN_INDEX, 0) : guarded ? affine(m, 1) : NULL;
+    return same >= 0   ? index_of(m, same)
+           : d->lo > 0 ? number(m, KN_INDEX, 0)
+           : guarded   ? affine(m, 1)
+                       : NULL;
 }
 
 static bool is_loaded(const o_expr *e, const o_tensor *t)
@@ -567,8 +592,9 @@ static const o_expr *condition(maker *m, int depth)
     static const o_op compare[] = {O_LT, O_LE, O_EQ, O_NE};
     if (depth > 0 && chance(m, 25)) {
         const o_expr *x = condition(m, depth - 1);
-        return chance(m, 25) ? op(m, O_NOT, KN_BOOL, x, NULL)
-                             : op(m, chance(m, 50) ? O_LAND : O_LOR, KN_BOOL, x, condition(m, depth - 1));
+        return chance(m, 25)
+                   ? op(m, O_NOT, KN_BOOL, x, NULL)
+                   : op(m, chance(m, 50) ? O_LAND : O_LOR, KN_BOOL, x, condition(m, depth - 1));
     }
     o_op o = compare[pick(m, 4)];
     if (chance(m, 65)) {
@@ -604,9 +630,11 @@ static const o_expr *guarded(maker *m, kn_dtype type, int depth)
     }
     o_expr *e = load(m, t);
     e->arg[e->n++] = at;
-    const o_expr *in = op(m, O_LAND, KN_BOOL, op(m, O_LE, KN_BOOL, number(m, KN_INDEX, 0), at), op(m, O_LT, KN_BOOL, at, n));
-    return chance(m, 80) ? select_of(m, in, e, value(m, type, depth - 1))
-                         : select_of(m, op(m, O_NOT, KN_BOOL, in, NULL), value(m, type, depth - 1), e);
+    const o_expr *in = op(m, O_LAND, KN_BOOL, op(m, O_LE, KN_BOOL, number(m, KN_INDEX, 0), at),
+                          op(m, O_LT, KN_BOOL, at, n));
+    return chance(m, 80)
+               ? select_of(m, in, e, value(m, type, depth - 1))
+               : select_of(m, op(m, O_NOT, KN_BOOL, in, NULL), value(m, type, depth - 1), e);
 }
 
 static const o_expr *unary(maker *m, kn_dtype type, const o_expr *x)
@@ -642,12 +670,12 @@ static const o_expr *value(maker *m, kn_dtype type, int depth)
     }
     const o_expr *x;
     switch (pick(m, 7)) {
-    case 0: return select_of(m, condition(m, depth - 1), value(m, type, depth - 1), value(m, type, depth - 1));
+    case 0:
+        return select_of(m, condition(m, depth - 1), value(m, type, depth - 1),
+                         value(m, type, depth - 1));
     case 1: return padded(m, type, depth - 1);
     case 2: return guarded(m, type, depth - 1);
-    case 3:
-        x = leaf(m, type, depth - 1);
-        return x->kind == O_NUMBER ? x : unary(m, type, x);
+    case 3: x = leaf(m, type, depth - 1); return x->kind == O_NUMBER ? x : unary(m, type, x);
     default:
         x = leaf(m, type, depth - 1);
         return x->kind == O_NUMBER ? x : binary(m, type, x, value(m, type, depth - 1));

@@ -1,10 +1,10 @@
-/* An independent meaning of index notation, for test_random_notation.c: programs as trees of their own,
-   printed as notation and evaluated by plain loops at given sizes. It shares nothing with ir/: ranges
-   that Kiln infers are found here by trying.
+/* An independent meaning of index notation, for test_random_notation.c: programs as trees of their
+   own, printed as notation and evaluated by plain loops at given sizes. It shares nothing with ir/:
+   ranges that Kiln infers are found here by trying.
 
-   A program is evaluated for each of O_RUNS bindings of the sizes. Floats are doubles rounded to the
-   type after each operator. Reductions of floats must be exact in any order; one that is not sets
-   `inexact`, and the program is not used. */
+   A program is evaluated for each of O_RUNS bindings of the sizes. Floats are doubles rounded to
+   the type after each operator. Reductions of floats must be exact in any order; one that is not
+   sets `inexact`, and the program is not used. */
 #ifndef KN_TESTS_NOTATION_ORACLE_H
 #define KN_TESTS_NOTATION_ORACLE_H
 
@@ -13,7 +13,15 @@
 #include "support/dtype.h"
 #include "support/str.h"
 
-enum { O_RUNS = 2, O_STEPS = 60000, O_RANK = 6, O_INDICES = 12, O_STMTS = 8, O_TENSORS = 16, O_SIZES = 24 };
+enum {
+    O_RUNS = 2,
+    O_STEPS = 60000,
+    O_RANK = 6,
+    O_INDICES = 12,
+    O_STMTS = 8,
+    O_TENSORS = 16,
+    O_SIZES = 24
+};
 
 typedef struct {
     const char *text; /* in graph text; NULL for one that is found by evaluating */
@@ -41,25 +49,27 @@ typedef struct {
 typedef struct {
     const char *name;
     o_array *array;
-    int pack, width;    /* the first dimension of *b and how many it covers; pack -1: none */
-    bool literal;       /* an operand whose constant dimensions are written as numbers */
+    int pack, width;          /* the first dimension of *b and how many it covers; pack -1: none */
+    bool literal;             /* an operand whose constant dimensions are written as numbers */
     const char *dims[O_RANK]; /* an operand: how a dimension is written instead, or NULL */
-    o_array *initial;   /* an operand that is updated: what it holds before; `array` is the result */
-    const char *shape;  /* a result: `f32[n0, 2*n1]`, or NULL: inferred */
-    bool declared;      /* so that its subscripts limit indices */
+    o_array *initial;  /* an operand that is updated: what it holds before; `array` is the result */
+    const char *shape; /* a result: `f32[n0, 2*n1]`, or NULL: inferred */
+    bool declared;     /* so that its subscripts limit indices */
 } o_tensor;
 
 typedef enum { O_NUMBER, O_INDEX, O_SIZE, O_LOAD, O_OP, O_CAST, O_LET } o_kind;
 
 /* Operators: enum, text, precedence (0: a function), operands. */
 #define O_TABLE                                                                                    \
-    O(ADD, "+", 10, 2) O(SUB, "-", 10, 2) O(MUL, "*", 11, 2) O(DIV, "/", 11, 2) O(REM, "%", 11, 2) \
-    O(NEG, "-", 12, 1) O(MIN, "min", 0, 2) O(MAX, "max", 0, 2) O(ABS, "abs", 0, 1)                 \
-    O(FLOORDIV, "floordiv", 0, 2) O(MOD, "mod", 0, 2) O(FLOOR, "floor", 0, 1)                      \
-    O(CEIL, "ceil", 0, 1) O(ROUND, "round", 0, 1) O(SELECT, "select", 0, 3) O(LT, "<", 8, 2)       \
-    O(LE, "<=", 8, 2) O(EQ, "==", 7, 2) O(NE, "!=", 7, 2) O(LAND, "&&", 3, 2) O(LOR, "||", 2, 2)   \
-    O(NOT, "!", 12, 1) O(AND, "&", 6, 2) O(OR, "|", 4, 2) O(XOR, "^", 5, 2) O(INV, "~", 12, 1)     \
-    O(SHL, "<<", 9, 2) O(SHR, ">>", 9, 2)
+    O(ADD, "+", 10, 2)                                                                             \
+    O(SUB, "-", 10, 2) O(MUL, "*", 11, 2) O(DIV, "/", 11, 2) O(REM, "%", 11, 2) O(NEG, "-", 12, 1) \
+        O(MIN, "min", 0, 2) O(MAX, "max", 0, 2) O(ABS, "abs", 0, 1) O(FLOORDIV, "floordiv", 0, 2)  \
+            O(MOD, "mod", 0, 2) O(FLOOR, "floor", 0, 1) O(CEIL, "ceil", 0, 1)                      \
+                O(ROUND, "round", 0, 1) O(SELECT, "select", 0, 3) O(LT, "<", 8, 2)                 \
+                    O(LE, "<=", 8, 2) O(EQ, "==", 7, 2) O(NE, "!=", 7, 2) O(LAND, "&&", 3, 2)      \
+                        O(LOR, "||", 2, 2) O(NOT, "!", 12, 1) O(AND, "&", 6, 2) O(OR, "|", 4, 2)   \
+                            O(XOR, "^", 5, 2) O(INV, "~", 12, 1) O(SHL, "<<", 9, 2)                \
+                                O(SHR, ">>", 9, 2)
 
 typedef enum {
 #define O(id, text, precedence, arity) O_##id,
@@ -81,11 +91,12 @@ struct o_expr {
     o_kind kind;
     kn_dtype type; /* KN_INDEX: over indices and sizes */
     o_op op;
-    const char *text; /* CAST: "cast" or "sat"; LET: the name; NUMBER: a const attribute's name, or NULL */
+    const char
+        *text; /* CAST: "cast" or "sat"; LET: the name; NUMBER: a const attribute's name, or NULL */
     double f;
     int64_t i;
-    int index;             /* of the statement */
-    const o_dim *dim;      /* SIZE */
+    int index;              /* of the statement */
+    const o_dim *dim;       /* SIZE */
     const o_tensor *tensor; /* LOAD; its subscripts without those of the pack */
     const o_expr *otherwise;
     int n;
@@ -134,7 +145,7 @@ typedef struct {
     bool wide; /* a reduction in half precision: its operators are f32 */
     bool fault, inexact;
     int64_t steps; /* instances so far */
-    double *sums; /* per element of the target: what bounds every partial result */
+    double *sums;  /* per element of the target: what bounds every partial result */
 } o_run;
 
 /* ---- numbers ---- */
@@ -156,12 +167,17 @@ static double o_round(const o_run *r, kn_dtype t, double v)
     if (t == KN_F32 || (r->wide && (t == KN_F16 || t == KN_BF16))) {
         return (double)(float)v;
     }
-    return t == KN_F16 ? o_round_to(v, 11, -13, 65504) : t == KN_BF16 ? o_round_to(v, 8, -125, 3.3895313892515355e38) : v;
+    return t == KN_F16    ? o_round_to(v, 11, -13, 65504)
+           : t == KN_BF16 ? o_round_to(v, 8, -125, 3.3895313892515355e38)
+                          : v;
 }
 
 static int o_bits(kn_dtype t)
 {
-    return t == KN_I8 || t == KN_U8 ? 8 : t == KN_I16 || t == KN_U16 ? 16 : t == KN_I32 || t == KN_U32 ? 32 : 64;
+    return t == KN_I8 || t == KN_U8     ? 8
+           : t == KN_I16 || t == KN_U16 ? 16
+           : t == KN_I32 || t == KN_U32 ? 32
+                                        : 64;
 }
 
 static bool o_unsigned(kn_dtype t)
@@ -187,7 +203,8 @@ static int64_t o_least(kn_dtype t)
 
 static int64_t o_most(kn_dtype t)
 {
-    return o_unsigned(t) ? (int64_t)(UINT64_MAX >> (64 - o_bits(t))) : INT64_MAX >> (64 - o_bits(t));
+    return o_unsigned(t) ? (int64_t)(UINT64_MAX >> (64 - o_bits(t)))
+                         : INT64_MAX >> (64 - o_bits(t));
 }
 
 static o_number o_cast(const o_run *r, bool saturate, kn_dtype from, kn_dtype to, o_number v)
@@ -206,7 +223,9 @@ static o_number o_cast(const o_run *r, bool saturate, kn_dtype from, kn_dtype to
         return (o_number){.i = isnan(v.f) ? 0 : low ? o_least(to) : high ? o_most(to) : (int64_t)t};
     }
     if (saturate) {
-        return (o_number){.i = v.i < o_least(to) ? o_least(to) : v.i > o_most(to) ? o_most(to) : v.i};
+        return (o_number){.i = v.i < o_least(to)  ? o_least(to)
+                               : v.i > o_most(to) ? o_most(to)
+                                                  : v.i};
     }
     return (o_number){.i = o_wrap(to, (uint64_t)v.i)};
 }
@@ -337,7 +356,8 @@ static o_number o_eval(o_run *r, const o_expr *e)
     case O_LOAD: return o_load(r, e);
     case O_LET: return o_eval(r, e->arg[0]);
     case O_CAST:
-        return o_cast(r, strcmp(e->text, "sat") == 0, e->arg[0]->type, e->type, o_eval(r, e->arg[0]));
+        return o_cast(r, strcmp(e->text, "sat") == 0, e->arg[0]->type, e->type,
+                      o_eval(r, e->arg[0]));
     case O_OP: break;
     }
     return o_apply(r, e);
@@ -359,7 +379,8 @@ static int64_t o_end(const o_run *r, int index)
     return r->s->index[index].dim->value[r->b];
 }
 
-/* Whether a subscript is inside for all values of the indices from `k` on that it mentions, `fixed` being set. */
+/* Whether a subscript is inside for all values of the indices from `k` on that it mentions, `fixed`
+ * being set. */
 static bool o_fits(o_run *r, const o_expr *sub, int64_t extent, int fixed, int k)
 {
     while (k < r->s->n && (k == fixed || !o_mentions(sub, k))) {
@@ -377,16 +398,19 @@ static bool o_fits(o_run *r, const o_expr *sub, int64_t extent, int fixed, int k
     return true;
 }
 
-/* Whether all unguarded subscripts of `e` that mention the index are inside for its present value. */
+/* Whether all unguarded subscripts of `e` that mention the index are inside for its present value.
+ */
 static bool o_all_fit(o_run *r, const o_expr *e, int index)
 {
-    bool guarded = e->kind == O_OP && (e->op == O_SELECT || e->op == O_LAND || e->op == O_LOR) && o_mentions(e->arg[0], index);
+    bool guarded = e->kind == O_OP && (e->op == O_SELECT || e->op == O_LAND || e->op == O_LOR) &&
+                   o_mentions(e->arg[0], index);
     bool fit = true;
     for (int i = 0; i < (guarded ? 1 : e->n) && fit; i++) {
         fit = o_all_fit(r, e->arg[i], index);
     }
     for (int i = 0; e->kind == O_LOAD && !e->otherwise && i < e->n && fit; i++) {
-        int64_t extent = e->tensor->array->dim[e->tensor->pack == 0 ? i + e->tensor->width : i]->value[r->b];
+        int64_t extent =
+            e->tensor->array->dim[e->tensor->pack == 0 ? i + e->tensor->width : i]->value[r->b];
         fit = !o_mentions(e->arg[i], index) || o_fits(r, e->arg[i], extent, index, 0);
     }
     return fit;
@@ -398,7 +422,8 @@ static void o_infer(o_run *r, int k)
     int64_t n = 0;
     for (bool fit = true; fit && n < MANY; n += fit) {
         r->index[k] = n;
-        fit = o_all_fit(r, r->s->rhs, k) && (!r->s->target->tensor->declared || o_all_fit(r, r->s->target, k));
+        fit = o_all_fit(r, r->s->rhs, k) &&
+              (!r->s->target->tensor->declared || o_all_fit(r, r->s->target, k));
     }
     ((o_dim *)(uintptr_t)r->s->index[k].dim)->value[r->b] = n;
     r->fault = r->fault || n == MANY;
@@ -442,7 +467,8 @@ static void o_allocate(o_run *r, o_array *a)
     a->data[r->b] = KN_ARRAY(r->a, o_number, a->count[r->b] + 1);
 }
 
-/* Every partial result, in any order, must be exact: multiples of 1/256 below 2^15 in sum; whole factors. */
+/* Every partial result, in any order, must be exact: multiples of 1/256 below 2^15 in sum; whole
+ * factors. */
 static void o_bound(o_run *r, o_update u, int64_t at, double v)
 {
     double *sum = &r->sums[at];
@@ -505,7 +531,8 @@ static void o_loops(o_run *r, int k)
     }
 }
 
-/* Whether the start of a reduction sets this element: constant subscripts and the step of an `over` select a slice. */
+/* Whether the start of a reduction sets this element: constant subscripts and the step of an `over`
+ * select a slice. */
 static bool o_starts(o_run *r, int64_t place)
 {
     const o_stmt *s = r->s;
@@ -513,7 +540,8 @@ static bool o_starts(o_run *r, int64_t place)
     for (int d = a->rank - 1; d >= 0 && s->target->tensor->pack < 0; d--) {
         const o_expr *sub = s->target->arg[d];
         int64_t extent = a->dim[d]->value[r->b], at = place % extent;
-        bool fixed = sub->kind == O_NUMBER || (s->over >= 0 && sub->kind == O_INDEX && sub->index == 0);
+        bool fixed =
+            sub->kind == O_NUMBER || (s->over >= 0 && sub->kind == O_INDEX && sub->index == 0);
         if (fixed && o_eval(r, sub).i != at) {
             return false;
         }
@@ -580,7 +608,8 @@ static void o_evaluate(o_run *r)
         const o_tensor *t = p->operand[i];
         if (t->initial) {
             o_allocate(r, t->array);
-            memcpy(t->array->data[r->b], t->initial->data[r->b], (size_t)t->array->count[r->b] * sizeof(o_number));
+            memcpy(t->array->data[r->b], t->initial->data[r->b],
+                   (size_t)t->array->count[r->b] * sizeof(o_number));
         }
     }
     for (int k = 0, next; k < p->nstmts && !r->fault; k = next) {
@@ -665,7 +694,8 @@ static void o_print_op(kn_str *out, const o_program *p, const o_stmt *s, const o
     kn_put(out, brackets ? ")" : "");
 }
 
-static void o_print_load(kn_str *out, const o_program *p, const o_stmt *s, const o_expr *e, int outer)
+static void o_print_load(kn_str *out, const o_program *p, const o_stmt *s, const o_expr *e,
+                         int outer)
 {
     kn_putf(out, "%s%s[", e->otherwise && outer ? "(" : "", e->tensor->name);
     o_print_list(out, p, s, e);
@@ -773,7 +803,8 @@ static void o_print_program(kn_str *out, const o_program *p)
     kn_putf(out, "%s) -> ", p->params);
     for (int i = 0; i < p->nresults; i++) {
         const o_tensor *t = p->result[i];
-        kn_putf(out, "%s%s%s%s", i ? ", " : "", t->name, t->shape ? ": " : "", t->shape ? t->shape : "");
+        kn_putf(out, "%s%s%s%s", i ? ", " : "", t->name, t->shape ? ": " : "",
+                t->shape ? t->shape : "");
     }
     for (int k = 0; k < p->nstmts; k++) {
         const o_stmt *s = &p->stmt[k];

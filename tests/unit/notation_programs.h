@@ -1,5 +1,5 @@
-/* The kinds of programs that test_random_notation.c tries, each a function that adds statements to the program at
-   hand, and how programs become nodes of a graph. */
+/* The kinds of programs that test_random_notation.c tries, each a function that adds statements to
+   the program at hand, and how programs become nodes of a graph. */
 #ifndef KN_TESTS_NOTATION_PROGRAMS_H
 #define KN_TESTS_NOTATION_PROGRAMS_H
 
@@ -15,14 +15,16 @@ static void begin(maker *m)
     m->partial = NULL;
 }
 
-/* The target, a new tensor over the first `ntarget` indices; the pack stands before the index at pack_first. */
+/* The target, a new tensor over the first `ntarget` indices; the pack stands before the index at
+ * pack_first. */
 static void make_target(maker *m, kn_dtype type)
 {
     o_stmt *s = m->s;
     o_tensor *t = KN_NEW(m->a, o_tensor);
     const o_dim *dims[O_RANK];
     bool packed = s->packed && s->pack_first <= s->ntarget;
-    *t = (o_tensor){.name = kn_format(m->a, "T%d", m->temps++), .pack = packed ? s->pack_first : -1};
+    *t =
+        (o_tensor){.name = kn_format(m->a, "T%d", m->temps++), .pack = packed ? s->pack_first : -1};
     t->width = packed ? s->pack_width : 0;
     m->failed = m->failed || s->ntarget > O_RANK;
     for (int k = 0; k < s->ntarget && !m->failed; k++) {
@@ -146,7 +148,9 @@ static const o_expr *anchor(maker *m, kn_dtype type, const bool *has, const m_pl
         m->failed = true;
         return literal(m, type);
     }
-    o_expr *e = load(m, operand(m, some_array(m, chance(m, 85) ? type : some_type(m), rank, dims, NULL), at, width));
+    o_expr *e =
+        load(m, operand(m, some_array(m, chance(m, 85) ? type : some_type(m), rank, dims, NULL), at,
+                        width));
     for (int i = 0; i < n; i++) {
         e->arg[e->n++] = subs[i];
     }
@@ -160,7 +164,8 @@ static const o_expr *pack_anchor(maker *m, kn_dtype type)
     for (int k = 0; k < m->s->pack_width; k++) {
         dims[k] = m->s->index[m->s->pack_first + k].dim;
     }
-    return load(m, operand(m, some_array(m, type, m->s->pack_width, dims, NULL), 0, m->s->pack_width));
+    return load(m,
+                operand(m, some_array(m, type, m->s->pack_width, dims, NULL), 0, m->s->pack_width));
 }
 
 static const o_expr *base_load(maker *m, kn_dtype type, const o_tensor *base, const m_plan *plan)
@@ -180,7 +185,8 @@ static const o_expr *joined(maker *m, kn_dtype type, bool product, const o_expr 
 }
 
 /* Loads that between them have every index alone. */
-static const o_expr *anchored(maker *m, kn_dtype type, const o_tensor *base, const m_plan *plan, bool product)
+static const o_expr *anchored(maker *m, kn_dtype type, const o_tensor *base, const m_plan *plan,
+                              bool product)
 {
     const o_expr *e = base ? base_load(m, type, base, plan) : NULL;
     int bound = base ? base->array->rank - (base->pack >= 0 ? base->width : 0) : 0;
@@ -196,7 +202,8 @@ static const o_expr *anchored(maker *m, kn_dtype type, const o_tensor *base, con
             has[i] = plan->dims[i]->text && (needed || chance(m, 45));
             done[i] = done[i] || has[i];
         }
-        e = joined(m, type, product, e, anchor(m, type, has, plan, plan->width >= 0 && chance(m, 50)));
+        e = joined(m, type, product, e,
+                   anchor(m, type, has, plan, plan->width >= 0 && chance(m, 50)));
         if (k == loads - 1) {
             bound = plan->n;
         }
@@ -206,11 +213,13 @@ static const o_expr *anchored(maker *m, kn_dtype type, const o_tensor *base, con
 
 static o_update some_update(maker *m, kn_dtype type)
 {
-    static const o_update updates[] = {O_PLUS, O_PLUS, O_PLUS, O_PLUS, O_TIMES, O_MAXIMUM, O_MINIMUM};
+    static const o_update updates[] = {O_PLUS,  O_PLUS,    O_PLUS,   O_PLUS,
+                                       O_TIMES, O_MAXIMUM, O_MINIMUM};
     return type == KN_BOOL || chance(m, 40) ? O_SET : updates[pick(m, 7)];
 }
 
-/* Ranges that are written: `where r in lo:hi` for a reduction, up to an index where that makes a triangle. */
+/* Ranges that are written: `where r in lo:hi` for a reduction, up to an index where that makes a
+ * triangle. */
 static void restrict_reductions(maker *m)
 {
     for (int k = m->s->ntarget; k < m->s->n; k++) {
@@ -235,18 +244,22 @@ static void decide_reductions(maker *m, m_plan *plan)
     plan->reduce_pack = plan->width >= 0 && chance(m, 15);
 }
 
-/* A mask around what decides the ranges, of indices alone: a load in it would decide them first. Not of constants: of the
-   sides of such a select only the one chosen counts, for types too. */
+/* A mask around what decides the ranges, of indices alone: a load in it would decide them first.
+   Not of constants: of the sides of such a select only the one chosen counts, for types too. */
 static const o_expr *mask(maker *m)
 {
     static const o_op compare[] = {O_LT, O_LE, O_EQ, O_NE};
     int k = m->s->n ? pick(m, m->s->n) : -1;
-    return k < 0 || m->s->index[k].pack ? NULL : op(m, compare[pick(m, 4)], KN_BOOL, index_of(m, k), affine(m, 1));
+    return k < 0 || m->s->index[k].pack
+               ? NULL
+               : op(m, compare[pick(m, 4)], KN_BOOL, index_of(m, k), affine(m, 1));
 }
 
 static void general(maker *m, const o_tensor *base)
 {
-    kn_dtype type = chance(m, 8) ? KN_BOOL : base && base->array->type != KN_BOOL && chance(m, 70) ? base->array->type : some_type(m);
+    kn_dtype type = chance(m, 8)                                            ? KN_BOOL
+                    : base && base->array->type != KN_BOOL && chance(m, 70) ? base->array->type
+                                                                            : some_type(m);
     begin(m);
     m_plan plan = make_plan(m, base);
     o_update update = some_update(m, type);
@@ -332,7 +345,11 @@ typedef struct {
 
 static m_axis make_axis(maker *m, bool padded)
 {
-    m_axis a = {.d = wide_dim(m), .taps = pick(m, 3) + 1, .step = pick(m, 3) + 1, .gap = pick(m, 2) + 1, .padded = padded};
+    m_axis a = {.d = wide_dim(m),
+                .taps = pick(m, 3) + 1,
+                .step = pick(m, 3) + 1,
+                .gap = pick(m, 2) + 1,
+                .padded = padded};
     a.shift = padded ? -pick(m, 3) : pick(m, 2);
     a.by = stride(m, a.step);
     a.x = add_index(m, derived(m));
@@ -455,9 +472,14 @@ static const o_expr *or_start(maker *m, o_expr *e, int axis, int64_t back)
         e->otherwise = literal(m, e->type);
         return e;
     }
-    const o_expr *first = back == 1 ? op(m, O_EQ, KN_BOOL, index_of(m, axis), number(m, KN_INDEX, 0))
-                                    : op(m, O_LT, KN_BOOL, index_of(m, axis), number(m, KN_INDEX, (double)back));
-    return select_of(m, first, axis == 0 && m->s->ntarget > 1 && chance(m, 50) ? alone_load(m, e->type, 1, m->s->ntarget) : literal(m, e->type), e);
+    const o_expr *first =
+        back == 1 ? op(m, O_EQ, KN_BOOL, index_of(m, axis), number(m, KN_INDEX, 0))
+                  : op(m, O_LT, KN_BOOL, index_of(m, axis), number(m, KN_INDEX, (double)back));
+    return select_of(m, first,
+                     axis == 0 && m->s->ntarget > 1 && chance(m, 50)
+                         ? alone_load(m, e->type, 1, m->s->ntarget)
+                         : literal(m, e->type),
+                     e);
 }
 
 static void recurrence(maker *m)
@@ -472,14 +494,18 @@ static void recurrence(maker *m)
     }
     m->s->ntarget = rank;
     make_target(m, type);
-    const o_expr *x = alone_load(m, type, 0, rank), *e = or_start(m, earlier(m, m->s->target, axis, back), axis, back);
+    const o_expr *x = alone_load(m, type, 0, rank),
+                 *e = or_start(m, earlier(m, m->s->target, axis, back), axis, back);
     bool first = chance(m, 50);
     e = op(m, ops[pick(m, 5)], type, first ? x : e, first ? e : x);
     if (rank > 1 && chance(m, 40)) { /* a wavefront */
         int other = (axis + 1) % rank;
-        e = op(m, chance(m, 50) ? O_MAX : O_SUB, type, e, or_start(m, earlier(m, m->s->target, other, 1), other, 1));
+        e = op(m, chance(m, 50) ? O_MAX : O_SUB, type, e,
+               or_start(m, earlier(m, m->s->target, other, 1), other, 1));
     }
-    end(m, chance(m, 40) ? op(m, O_MAX, type, op(m, O_MIN, type, e, number(m, type, 9)), number(m, type, o_unsigned(type) ? 0 : -9)) : e);
+    end(m, chance(m, 40) ? op(m, O_MAX, type, op(m, O_MIN, type, e, number(m, type, 9)),
+                              number(m, type, o_unsigned(type) ? 0 : -9))
+                         : e);
 }
 
 /* over t { H = f(X[t], S[t - 1]); S = g(H[t], S[t - 1]) }, H at times a product with a matrix. */
@@ -554,12 +580,14 @@ static void scatter(maker *m)
     begin(m);
     kn_dtype type = some_type(m);
     o_dim *d = some_dim(m);
-    int rank = pick(m, 2) + 1, i = add_index(m, some_dim(m)), j = rank > 1 ? add_index(m, some_dim(m)) : -1;
+    int rank = pick(m, 2) + 1, i = add_index(m, some_dim(m)),
+        j = rank > 1 ? add_index(m, some_dim(m)) : -1;
     if (d->lo == 0 || m->p->noperands) {
         m->failed = true;
         return;
     }
-    const o_dim *dims[2] = {d, j >= 0 ? m->s->index[j].dim : NULL}, *long_[1] = {m->s->index[i].dim};
+    const o_dim *dims[2] = {d, j >= 0 ? m->s->index[j].dim : NULL},
+                *long_[1] = {m->s->index[i].dim};
     o_array *before = some_array(m, type, rank, dims, NULL);
     o_tensor *t = operand(m, before, -1, 0);
     t->initial = before;
@@ -605,7 +633,8 @@ static void interleave(maker *m)
                 twice->value[b] = 2 * d->value[b];
             }
             const o_dim *dims[1] = {twice};
-            *t = (o_tensor){.name = kn_format(m->a, "T%d", m->temps++), .pack = -1, .declared = true};
+            *t = (o_tensor){
+                .name = kn_format(m->a, "T%d", m->temps++), .pack = -1, .declared = true};
             t->array = new_array(m, type, 1, dims);
             t->shape = kn_format(m->a, "%s[2*%s]", kn_dtype_name(type), size_name(m, d));
         }
@@ -670,7 +699,8 @@ static bool is_read_later(const o_program *p, const o_tensor *t, int from)
 {
     bool read = false;
     for (int k = from; k < p->nstmts && !read; k++) {
-        read = is_loaded(p->stmt[k].rhs, t) || (p->stmt[k].where && is_loaded(p->stmt[k].where, t)) ||
+        read = is_loaded(p->stmt[k].rhs, t) ||
+               (p->stmt[k].where && is_loaded(p->stmt[k].where, t)) ||
                is_loaded(p->stmt[k].target, t);
     }
     return read;
@@ -686,7 +716,8 @@ static bool is_result(const o_program *p, const o_tensor *t)
     return false;
 }
 
-/* `f32[n0, 3]`, where every dimension has a name. An operand's pack may be wider than the statement's. */
+/* `f32[n0, 3]`, where every dimension has a name. An operand's pack may be wider than the
+ * statement's. */
 static void declare(maker *m, o_tensor *t)
 {
     if (t->initial || t->declared || t->pack >= 0) {
@@ -727,7 +758,9 @@ static void choose_results(maker *m)
 /* A value that an earlier program made, as an operand; NULL when there is none. */
 static const o_tensor *given(maker *m)
 {
-    o_array *x = m->values.n ? m->values.at[m->values.n - 1 - pick(m, m->values.n < 8 ? m->values.n : 8)] : NULL;
+    o_array *x = m->values.n
+                     ? m->values.at[m->values.n - 1 - pick(m, m->values.n < 8 ? m->values.n : 8)]
+                     : NULL;
     int pack = x && chance(m, 30) ? 0 : -1;
     return !x || x->type == KN_BOOL ? NULL : operand(m, x, pack, pack ? 0 : pick(m, x->rank + 1));
 }
@@ -855,7 +888,8 @@ static void make_view(maker *m)
     x->name = kn_format(m->a, "v%d", m->names++);
     mark_used(m, from);
     if (flat) {
-        kn_putf(&m->nodes, "  %%%s = reshape(%%%s) {shape = [%s]}\n", x->name, from->name, dims[0]->text);
+        kn_putf(&m->nodes, "  %%%s = reshape(%%%s) {shape = [%s]}\n", x->name, from->name,
+                dims[0]->text);
     } else {
         kn_putf(&m->nodes, "  %%%s = identity(%%%s)\n", x->name, from->name);
     }
@@ -977,13 +1011,15 @@ static void write_signature(maker *m, kn_str *out)
     kn_put(out, ")");
     for (int i = 0; i < m->ndims; i++) {
         if (is_symbol(m->dims[i])) {
-            kn_putf(out, "%s%s in %lld:40", *comma ? comma : " where ", m->dims[i]->text, (long long)m->dims[i]->lo);
+            kn_putf(out, "%s%s in %lld:40", *comma ? comma : " where ", m->dims[i]->text,
+                    (long long)m->dims[i]->lo);
             comma = ", ";
         }
     }
 }
 
-/* A graph of so many programs: its text. The inputs and the outputs are in m->inputs and m->results. */
+/* A graph of so many programs: its text. The inputs and the outputs are in m->inputs and
+ * m->results. */
 static const char *make_graph(maker *m, int nodes)
 {
     m->nodes = kn_str_make(m->a);

@@ -420,6 +420,23 @@ static void groups_share_a_loop(void **state)
     }
 }
 
+/* Indices of the notation may be called like types. */
+static void iterators_are_renamed(void **state)
+{
+    fixture *f = *state;
+    const operand ops[] = {{"X", KN_F32, 2, {"s", "3"}}};
+    const kn_func *func = lowered(f, "g(X[n, m]) -> Y: Y[i8, i4] = X[i8, i4]", ops, 1);
+    assert_string_equal(printed_func(f->arena, func),
+                        "func @g(s: index in 1:64, in X: f32[s, 3] @ddr, out Y: f32[s, 3] @ddr) {\n"
+                        "  for i8_1 in 0:s {\n"
+                        "    for i4_1 in 0:3 {\n"
+                        "      Y[i8_1, i4_1] = X[i8_1, i4_1]\n"
+                        "    }\n"
+                        "  }\n"
+                        "}\n");
+    kn_func_verify(f->ctx, NULL, func);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +452,7 @@ int main(void)
         KN_TEST(guarded_loads_are_checked_under_their_guard),
         KN_TEST(padding_needs_no_check),
         KN_TEST(groups_share_a_loop),
+        KN_TEST(iterators_are_renamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
-/* Random programs in index notation, a few dozen to a graph, against an evaluator that shares nothing with the
-   compiler: the interpreter of graphs, the module in the interpreter after every pass, the JIT and generated C must
-   give the very same numbers at every binding of the sizes. KILN_RANDOM_GRAPHS=n tries more graphs, KILN_RANDOM_SEED=n
-   others, KILN_RANDOM_NODES=n with so many programs each; KILN_RANDOM_VIA=c,jit picks the routes. */
+/* Random programs in index notation, a few dozen to a graph, against an evaluator that shares
+   nothing with the compiler: the interpreter of graphs, the module in the interpreter after every
+   pass, the JIT and generated C must give the very same numbers at every binding of the sizes.
+   KILN_RANDOM_GRAPHS=n tries more graphs, KILN_RANDOM_SEED=n others, KILN_RANDOM_NODES=n with so
+   many programs each; KILN_RANDOM_VIA=c,jit picks the routes. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -79,7 +80,8 @@ static kn_memory *inputs_for(const trial *t, kn_arena *a, int b)
         const o_array *x = t->m->inputs.at[i];
         in[i] = memory_for(a, x, b);
         for (int64_t k = 0; k < x->count[b]; k++) {
-            encode(x->type, x->data[b][k], (unsigned char *)in[i].data + (size_t)k * element_bytes(x->type));
+            encode(x->type, x->data[b][k],
+                   (unsigned char *)in[i].data + (size_t)k * element_bytes(x->type));
         }
     }
     return in;
@@ -98,7 +100,8 @@ static kn_memory *outputs_for(const trial *t, kn_arena *a, int b)
 
 static void print_line(const trial *t, const char *name)
 {
-    for (const char *line = t->text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    for (const char *line = t->text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         int n = (int)strcspn(line, "\n");
         const char *equals = strstr(line, " = notation");
         const char *at = strstr(line, kn_format(t->a, "%%%s", name));
@@ -111,12 +114,15 @@ static void print_line(const trial *t, const char *name)
 static void compare(const trial *t, const o_array *x, int b, const unsigned char *got)
 {
     for (int64_t k = 0; k < x->count[b]; k++) {
-        o_number v = decode(x->type, got + (size_t)k * element_bytes(x->type)), want = x->data[b][k];
+        o_number v = decode(x->type, got + (size_t)k * element_bytes(x->type)),
+                 want = x->data[b][k];
         bool same = v.i == want.i && (v.f == want.f || (isnan(v.f) && isnan(want.f)));
         if (!same) {
             print_line(t, x->name);
-            fail_msg("seed %llu, binding %d, %s: %s[%lld] is %.9g, expected %.9g", (unsigned long long)t->seed, b, t->stage,
-                     x->name, (long long)k, o_float(x->type) ? v.f : (double)v.i, o_float(x->type) ? want.f : (double)want.i);
+            fail_msg("seed %llu, binding %d, %s: %s[%lld] is %.9g, expected %.9g",
+                     (unsigned long long)t->seed, b, t->stage, x->name, (long long)k,
+                     o_float(x->type) ? v.f : (double)v.i,
+                     o_float(x->type) ? want.f : (double)want.i);
         }
     }
 }
@@ -207,7 +213,9 @@ static void through_the_passes(void *arg)
 {
     trial *t = arg;
     t->stage = "parsed";
-    kn_unit u = {.ctx = t->ctx, .arena = t->a, .graph = kn_graph_parse(t->a, "random.kir", t->text, strlen(t->text))};
+    kn_unit u = {.ctx = t->ctx,
+                 .arena = t->a,
+                 .graph = kn_graph_parse(t->a, "random.kir", t->text, strlen(t->text))};
     kn_graph_verify(u.graph);
     interpret(t, &u);
     for (const char *const *pass = kn_pipeline(2); *pass; pass++) {
@@ -319,7 +327,8 @@ static void try_graph(uint64_t seed, int nodes, int *rejected)
 static void random_programs(void **state)
 {
     (void)state;
-    int graphs = (int)setting("KILN_RANDOM_GRAPHS", 10), nodes = (int)setting("KILN_RANDOM_NODES", 24), rejected = 0;
+    int graphs = (int)setting("KILN_RANDOM_GRAPHS", 10),
+        nodes = (int)setting("KILN_RANDOM_NODES", 24), rejected = 0;
     for (int i = 0; i < graphs; i++) {
         try_graph((uint64_t)setting("KILN_RANDOM_SEED", 1) + (uint64_t)i, nodes, &rejected);
     }

@@ -1,5 +1,6 @@
-/* The model in the repository, through the C API: what it writes is what an independent NumPy forward wrote (reference.json), with
-   the cache and without, by way of the interpreter and of native code. */
+/* The model in the repository, through the C API: what it writes is what an independent NumPy
+   forward wrote (reference.json), with the cache and without, by way of the interpreter and of
+   native code. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
@@ -69,7 +70,8 @@ static void keep(decoder *d, int cache)
 {
     kn_dtype type;
     const void *data;
-    require(d, kn_session_get_output(d->session, cache + 1, &type, &d->rank[cache], d->dims[cache], &data));
+    require(d, kn_session_get_output(d->session, cache + 1, &type, &d->rank[cache], d->dims[cache],
+                                     &data));
     size_t bytes = sizeof(float);
     for (int k = 0; k < d->rank[cache]; k++) {
         bytes *= (size_t)d->dims[cache][k];
@@ -85,7 +87,8 @@ static void feed(decoder *d, const int64_t *ids, int64_t n)
 {
     require(d, kn_session_set_input(d->session, 0, KN_I64, 2, (const int64_t[]){1, n}, ids));
     for (int i = 0; i < d->ncaches; i++) {
-        require(d, kn_session_set_input(d->session, i + 1, KN_F32, d->rank[i], d->dims[i], d->data[i]));
+        require(
+            d, kn_session_set_input(d->session, i + 1, KN_F32, d->rank[i], d->dims[i], d->data[i]));
     }
     require(d, kn_session_run(d->session));
     kn_dtype type;

@@ -1,4 +1,5 @@
-/* kiln-opt: text in, passes, text out. For tests of passes and for finding the pass that is wrong. */
+/* kiln-opt: text in, passes, text out. For tests of passes and for finding the pass that is wrong.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static const char usage[] =
     "  --dim NAME=N              a size, for --interpret and --bisect\n"
     "  --seed N                  the made-up inputs\n"
     "  --interpret               run the result on made-up inputs and print the outputs\n"
-    "  --bisect                  find the first pass that changes the outputs; exit 1 if there is one\n"
+    "  --bisect                  find the first pass that changes the outputs; exit 1 if there is "
+    "one\n"
     "  --list                    the passes\n"
     "FILE may be - for standard input.\n";
 
@@ -114,8 +116,10 @@ static bool take_switch(kn_opt *o, const char *flag)
     const struct {
         const char *flag;
         bool *at;
-    } switches[] = {{"--verify-each", &o->options.verify_each}, {"--interpret", &o->interpret},
-                    {"--bisect", &o->bisect},                   {"--list", &o->list},
+    } switches[] = {{"--verify-each", &o->options.verify_each},
+                    {"--interpret", &o->interpret},
+                    {"--bisect", &o->bisect},
+                    {"--list", &o->list},
                     {"--help", &o->help}};
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         if (strcmp(flag, switches[i].flag) == 0) {
@@ -174,7 +178,8 @@ static kn_unit read_unit(kn_opt *o, kn_arena *a)
     size_t n;
     const char *text = read_all(o, a, &n);
     const char *file = kn_intern(o->ctx, o->file);
-    kn_unit u = {.ctx = o->ctx, .arena = a, .target = o->target ? kn_target_find(a, o->target) : NULL};
+    kn_unit u = {
+        .ctx = o->ctx, .arena = a, .target = o->target ? kn_target_find(a, o->target) : NULL};
     kn_lexer lx;
     kn_lex_init(&lx, a, file, text, n, kn_loc_none());
     if (kn_lex_is(&lx, "module")) {
@@ -253,8 +258,8 @@ static void print_diagnostics(const kn_ctx *ctx)
         if (d->line) {
             fprintf(stderr, "%d:%d:", d->line, d->column);
         }
-        fprintf(stderr, "%s%s: %s%s%s\n", d->file ? " " : "", names[d->severity], d->where ? d->where : "",
-                d->where ? ": " : "", d->message);
+        fprintf(stderr, "%s%s: %s%s%s\n", d->file ? " " : "", names[d->severity],
+                d->where ? d->where : "", d->where ? ": " : "", d->message);
     }
 }
 

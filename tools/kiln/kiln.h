@@ -54,7 +54,8 @@ double kn_cli_now(void); /* seconds */
 
 /* ---- tensors (tensors.c) ---- */
 
-/* Reads .npy, a TensorProto, or a .safetensors file of one tensor: the kind is read from the content. */
+/* Reads .npy, a TensorProto, or a .safetensors file of one tensor: the kind is read from the
+ * content. */
 kn_array kn_cli_read_array(kn_cli *c, const char *path);
 void kn_cli_write_npy(kn_cli *c, const char *path, const kn_array *a);
 /* Element i as a double (64-bit integers lose bits above 2^53), and for printing. */

@@ -21,7 +21,8 @@ static const struct {
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
 /* Verbs that are to come. */
-static const char *const later[] = {"generate", "bench", "profile", "tune", "serve", "check-target", "target"};
+static const char *const later[] = {"generate", "bench",        "profile", "tune",
+                                    "serve",    "check-target", "target"};
 
 static const char options[] =
     "  -o OUT, --emit KIND       what to write: kiln, c, ll, o, a, so (default: by OUT's ending)\n"
@@ -39,7 +40,8 @@ static const char options[] =
     "  --dump-ir PASS|all --dump-dir DIR   the text after a pass\n"
     "  --json                    one JSON object on stdout\n"
     "  -q, -v, --help, --version\n"
-    "Exit codes: 0 well, 1 a comparison failed, 2 usage, 3 unsupported, 4 bad input, 5 the machine failed.\n";
+    "Exit codes: 0 well, 1 a comparison failed, 2 usage, 3 unsupported, 4 bad input, 5 the machine "
+    "failed.\n";
 
 static void print_usage(FILE *to)
 {
@@ -153,9 +155,15 @@ static bool take_string(kn_cli *c, const char *flag, const char *value)
 {
     const struct {
         const char *flag, **at;
-    } strings[] = {{"-o", &c->output}, {"--output", &c->output}, {"--emit", &c->emit}, {"--target", &c->target},
-                   {"--schedule", &c->schedule}, {"--precision", &c->precision}, {"--output-dir", &c->output_dir},
-                   {"--dump-ir", &c->dump_ir}, {"--dump-dir", &c->dump_dir}};
+    } strings[] = {{"-o", &c->output},
+                   {"--output", &c->output},
+                   {"--emit", &c->emit},
+                   {"--target", &c->target},
+                   {"--schedule", &c->schedule},
+                   {"--precision", &c->precision},
+                   {"--output-dir", &c->output_dir},
+                   {"--dump-ir", &c->dump_ir},
+                   {"--dump-dir", &c->dump_dir}};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
         if (strcmp(flag, strings[i].flag) == 0) {
             *strings[i].at = value;
@@ -240,7 +248,8 @@ static void check_flags(kn_cli *c)
         i++;
     }
     if (i == n) {
-        kn_cli_usage(c, "--precision: expected f32, f16, bf16, int8 or int4, found `%s`", c->precision);
+        kn_cli_usage(c, "--precision: expected f32, f16, bf16, int8 or int4, found `%s`",
+                     c->precision);
     }
     if (i > 0) {
         kn_cli_not_built(c, "--precision %s", c->precision);
@@ -284,7 +293,8 @@ static void print_diagnostic(const kn_diag *d)
     if (d->line) {
         fprintf(stderr, "%d:%d: ", d->line, d->column);
     }
-    fprintf(stderr, "%s: %s%s%s\n", names[d->severity], d->where ? d->where : "", d->where ? ": " : "", d->message);
+    fprintf(stderr, "%s: %s%s%s\n", names[d->severity], d->where ? d->where : "",
+            d->where ? ": " : "", d->message);
 }
 
 /* All errors with what is noted to them; of the warnings some. */
@@ -325,7 +335,8 @@ int main(int argc, char **argv)
         puts("kiln " KILN_VERSION);
         return KN_OK;
     }
-    kn_cli c = {.ctx = kn_ctx_create(), .verb = argv[1], .level = 2, .rtol = 1e-3, .atol = 1e-7, .seed = 1};
+    kn_cli c = {
+        .ctx = kn_ctx_create(), .verb = argv[1], .level = 2, .rtol = 1e-3, .atol = 1e-7, .seed = 1};
     if (!c.ctx) {
         fputs("kiln: out of memory\n", stderr);
         return KN_ENVIRONMENT;

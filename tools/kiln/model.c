@@ -21,7 +21,10 @@ kn_import_options kn_cli_import_options(const kn_cli *c)
 
 kn_compile_options kn_cli_compile_options(const kn_cli *c)
 {
-    return (kn_compile_options){.target = c->target, .level = c->level, .via = c->via, .dump_ir = c->dump_ir,
+    return (kn_compile_options){.target = c->target,
+                                .level = c->level,
+                                .via = c->via,
+                                .dump_ir = c->dump_ir,
                                 .dump_dir = c->dump_dir};
 }
 
@@ -88,7 +91,8 @@ struct cJSON *kn_cli_json_shape(const char *const *dims, int rank)
     for (int i = 0; i < rank; i++) {
         char *end;
         double number = strtod(dims[i], &end);
-        cJSON_AddItemToArray(shape, *end ? cJSON_CreateString(dims[i]) : cJSON_CreateNumber(number));
+        cJSON_AddItemToArray(shape,
+                             *end ? cJSON_CreateString(dims[i]) : cJSON_CreateNumber(number));
     }
     return shape;
 }

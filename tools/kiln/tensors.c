@@ -1,4 +1,5 @@
-/* Tensors in files: NumPy's .npy (format 1 to 3, as numpy.lib.format describes it), ONNX's TensorProto, safetensors. */
+/* Tensors in files: NumPy's .npy (format 1 to 3, as numpy.lib.format describes it), ONNX's
+ * TensorProto, safetensors. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,16 +36,10 @@ double kn_cli_element(const kn_array *a, int64_t i)
     float single;
     double f;
     switch (a->type) {
-    case KN_F32:
-        memcpy(&single, &low, sizeof single);
-        return (double)single;
-    case KN_F64:
-        memcpy(&f, &bits, sizeof f);
-        return f;
-    case KN_F16:
-        return (double)kn_f16_to_f32((uint16_t)bits);
-    case KN_BF16:
-        return (double)kn_bf16_to_f32((uint16_t)bits);
+    case KN_F32: memcpy(&single, &low, sizeof single); return (double)single;
+    case KN_F64: memcpy(&f, &bits, sizeof f); return f;
+    case KN_F16: return (double)kn_f16_to_f32((uint16_t)bits);
+    case KN_BF16: return (double)kn_bf16_to_f32((uint16_t)bits);
     default:
         if (kn_dtype_is_signed(a->type)) {
             int shift = 64 - kn_dtype_bits(a->type);
@@ -59,12 +54,14 @@ double kn_cli_element(const kn_array *a, int64_t i)
 static const struct {
     const char *descr;
     kn_dtype type;
-} npy_types[] = {{"<f4", KN_F32}, {"<f2", KN_F16}, {"<f8", KN_F64}, {"|i1", KN_I8}, {"|u1", KN_U8}, {"<i2", KN_I16}, {"<u2", KN_U16},
-                 {"<i4", KN_I32}, {"<u4", KN_U32}, {"<i8", KN_I64}, {"<u8", KN_U64}, {"|b1", KN_BOOL}};
+} npy_types[] = {{"<f4", KN_F32}, {"<f2", KN_F16}, {"<f8", KN_F64}, {"|i1", KN_I8},
+                 {"|u1", KN_U8},  {"<i2", KN_I16}, {"<u2", KN_U16}, {"<i4", KN_I32},
+                 {"<u4", KN_U32}, {"<i8", KN_I64}, {"<u8", KN_U64}, {"|b1", KN_BOOL}};
 
 _Noreturn static void bad_npy(kn_cli *c, const kn_file *f, const char *what)
 {
-    kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = f->path}, "not a .npy file that can be read: %s", what);
+    kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = f->path}, "not a .npy file that can be read: %s",
+             what);
 }
 
 /* What follows 'KEY': in the header's dictionary. */
@@ -148,8 +145,8 @@ void kn_cli_write_npy(kn_cli *c, const char *path, const kn_array *a)
         descr = npy_types[i].type == a->type ? npy_types[i].descr : descr;
     }
     if (!descr) {
-        kn_raise(c->ctx, KN_UNSUPPORTED, (kn_loc){.file = kn_intern(c->ctx, path)}, ".npy files have no element type %s",
-                 kn_dtype_name(a->type));
+        kn_raise(c->ctx, KN_UNSUPPORTED, (kn_loc){.file = kn_intern(c->ctx, path)},
+                 ".npy files have no element type %s", kn_dtype_name(a->type));
     }
     kn_str s = kn_str_make(c->arena);
     kn_put_n(&s, "\x93NUMPY\x01\x00\x00\x00", 10);
@@ -173,10 +170,15 @@ static kn_array read_safetensors(kn_cli *c, const kn_file *f)
 {
     kn_safetensors *st = kn_safetensors_read(c->arena, f);
     if (st->n != 1) {
-        kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = f->path}, "expected one tensor, found %d", st->n);
+        kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = f->path}, "expected one tensor, found %d",
+                 st->n);
     }
     const kn_st_tensor *t = &st->tensors[0];
-    kn_array a = {.name = t->name, .type = t->dtype, .rank = t->rank, .data = f->data + t->offset, .bytes = t->bytes};
+    kn_array a = {.name = t->name,
+                  .type = t->dtype,
+                  .rank = t->rank,
+                  .data = f->data + t->offset,
+                  .bytes = t->bytes};
     memcpy(a.dims, t->dims, sizeof a.dims);
     return a;
 }

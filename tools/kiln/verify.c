@@ -1,4 +1,5 @@
-/* kiln verify MODEL --data DIR: runs and compares with stored outputs. One line: ok, wrong, unsupported or invalid. */
+/* kiln verify MODEL --data DIR: runs and compares with stored outputs. One line: ok, wrong,
+ * unsupported or invalid. */
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -64,7 +65,8 @@ static void put_shape(kn_str *s, const kn_array *a)
 }
 
 /* Says what is wrong with an output; nothing when it is right. */
-static void judge(const kn_cli *c, kn_str *out, const kn_io *io, const kn_array *got, const kn_array *want)
+static void judge(const kn_cli *c, kn_str *out, const kn_io *io, const kn_array *got,
+                  const kn_array *want)
 {
     if (!same_shape(got, want)) {
         kn_putf(out, "%s: expected ", io->name);
@@ -75,8 +77,10 @@ static void judge(const kn_cli *c, kn_str *out, const kn_io *io, const kn_array 
     }
     kn_difference d = compare(c, got, want);
     if (d.first >= 0) {
-        kn_putf(out, "%s: largest difference %.3g absolute, %.3g relative; at %lld expected %.9g, found %.9g", io->name,
-                d.absolute, d.relative, (long long)d.first, d.want, d.got);
+        kn_putf(out,
+                "%s: largest difference %.3g absolute, %.3g relative; at %lld expected %.9g, found "
+                "%.9g",
+                io->name, d.absolute, d.relative, (long long)d.first, d.want, d.got);
     }
 }
 
@@ -91,7 +95,8 @@ static const char *stored(const kn_cli *c, const char *dir, const char *kind, in
 }
 
 /* Runs on one folder's inputs; what is wrong goes to `out`. */
-static void verify_folder(kn_cli *c, const kn_program *p, kn_session *s, const char *dir, kn_str *out)
+static void verify_folder(kn_cli *c, const kn_program *p, kn_session *s, const char *dir,
+                          kn_str *out)
 {
     for (int i = 0; i < kn_program_input_count(p); i++) {
         kn_array a = kn_cli_read_array(c, stored(c, dir, "input", i));
@@ -101,7 +106,8 @@ static void verify_folder(kn_cli *c, const kn_program *p, kn_session *s, const c
     kn_cli_require(c, kn_session_run(s));
     for (int i = 0; i < kn_program_output_count(p) && out->n == 0; i++) {
         if (!exists(stored(c, dir, "output", i))) {
-            kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = kn_intern(c->ctx, dir)}, "no output_%d.pb", i);
+            kn_raise(c->ctx, KN_INVALID, (kn_loc){.file = kn_intern(c->ctx, dir)},
+                     "no output_%d.pb", i);
         }
         kn_array want = kn_cli_read_array(c, stored(c, dir, "output", i));
         take_bits(&want, kn_program_output(p, i)->type);
@@ -131,13 +137,16 @@ static void verify(void *env)
 
 static void print_failure(const kn_cli *c, kn_status status)
 {
-    const char *word = status == KN_UNSUPPORTED ? "unsupported" : status == KN_ENVIRONMENT || status == KN_INTERNAL ? "failed" : "invalid";
+    const char *word = status == KN_UNSUPPORTED                            ? "unsupported"
+                       : status == KN_ENVIRONMENT || status == KN_INTERNAL ? "failed"
+                                                                           : "invalid";
     printf("%s:", word);
     int printed = 0;
     for (int i = 0; i < kn_diag_count(c->ctx); i++) {
         const kn_diag *d = kn_diag_get(c->ctx, i);
         if (d->severity == KN_ERROR) {
-            printf("%s %s%s%s", printed++ ? ";" : "", d->where ? d->where : "", d->where ? ": " : "", d->message);
+            printf("%s %s%s%s", printed++ ? ";" : "", d->where ? d->where : "",
+                   d->where ? ": " : "", d->message);
         }
     }
     puts("");
