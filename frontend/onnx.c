@@ -7,7 +7,7 @@
 
 #include "frontend/onnx_scan.h"
 
-enum { MAX_INLINING = 32, MAX_NODES = 500000, MIN_OPSET = 7, MAX_OPSET = 27 };
+enum { MAX_INLINING = 32, MAX_NODES = 200000, MIN_OPSET = 7, MAX_OPSET = 27 };
 
 static void build_nodes(kn_onnx *m, kn_scope *s, Kiln__Onnx__Node **nodes, size_t n);
 
@@ -147,7 +147,7 @@ static void inline_branch(kn_onnx *m, const kn_scope *s, kn_onnx_node *n,
     build_nodes(m, &inner, g->node, g->n_node);
     char **names = KN_ARRAY(m->arena, char *, g->n_output + 1);
     for (size_t i = 0; i < g->n_output; i++) {
-        names[i] = g->output[i]->name ? g->output[i]->name : "";
+        names[i] = g->output[i]->name ? g->output[i]->name : kn_strdup(m->arena, "");
     }
     take_results(m, n, &inner, g->n_output, names);
     m->depth--;

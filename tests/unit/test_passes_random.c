@@ -8,7 +8,7 @@
 #include "driver/probe.h"
 #include "passes/graph/rules.h"
 
-enum { TRIALS = 24, MAX_DIMS = 16 };
+enum { TRIALS = 10, MAX_DIMS = 16 };
 
 typedef struct {
     kn_ctx *ctx;
