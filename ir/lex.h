@@ -10,8 +10,8 @@ typedef enum {
     KN_T_END,
     KN_T_NAME,   /* letters, digits, _ and inner dots: `text` (interned) */
     KN_T_VALUE,  /* %name: graph values; `text` without the % (any of [A-Za-z0-9_.:/-] after it, the
-                    last one of  [A-Za-z0-9_]). A % that touches an operand before it is the operator:
-                    `j%4` */
+                    last one of  [A-Za-z0-9_]). A % that touches an operand before it is the
+                    operator:  `j%4` */
     KN_T_SYMBOL, /* @name: graphs, modules, functions; `text` without the @ */
     KN_T_INT,    /* `i` */
     KN_T_FLOAT,  /* `f`; inf and nan are NAMEs */

@@ -1,5 +1,5 @@
-/* Any bytes as an ONNX model: refused with a message, or a graph that verifies and prints. Import and inference of shapes
-   only; nothing is lowered. */
+/* Any bytes as an ONNX model: refused with a message, or a graph that verifies and prints. Import
+   and inference of shapes only; nothing is lowered. */
 #include <stdlib.h>
 
 #include "frontend/frontend.h"

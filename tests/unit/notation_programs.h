@@ -590,8 +590,10 @@ static void scatter(maker *m)
                 *long_[1] = {m->s->index[i].dim};
     o_array *before = some_array(m, type, rank, dims, NULL);
     o_tensor *t = operand(m, before, -1, 0);
+    o_array *updated = new_array(m, type, rank, dims);
     t->initial = before;
-    t->array = new_array(m, type, rank, dims);
+    updated->updates = before;
+    t->array = updated;
     o_expr *at = load(m, operand(m, some_array(m, KN_I64, 1, long_, d), -1, 0));
     at->n = 1;
     at->arg[0] = index_of(m, i);
@@ -945,6 +947,22 @@ static void bind_symbols(maker *m)
     }
 }
 
+/* Outputs that update an input in its memory, the more so where a node does just that. */
+static void choose_aliases(maker *m)
+{
+    for (int i = 0; i < m->inputs.n; i++) {
+        const o_array *in = m->inputs.at[i];
+        for (int k = 0; k < m->results.n && !in->constant; k++) {
+            o_array *out = m->results.at[k].array;
+            bool fits = !out->alias && out->type == in->type && same_dims(out, in->rank, in->dim);
+            if (fits && chance(m, out->updates == in ? 70 : 15)) {
+                out->alias = i + 1;
+                break;
+            }
+        }
+    }
+}
+
 static void choose_outputs(maker *m)
 {
     int n = 0;
@@ -954,6 +972,7 @@ static void choose_outputs(maker *m)
         }
     }
     m->results.n = n;
+    choose_aliases(m);
 }
 
 static void write_type(kn_str *out, const o_array *x)
@@ -1006,7 +1025,11 @@ static void write_signature(maker *m, kn_str *out)
     comma = "";
     kn_put(out, ") -> (");
     for (int i = 0; i < m->results.n; i++) {
-        kn_putf(out, "%s%%%s", i ? ", " : "", m->results.at[i].array->name);
+        const o_array *x = m->results.at[i].array;
+        kn_putf(out, "%s%%%s", i ? ", " : "", x->name);
+        if (x->alias) {
+            kn_putf(out, " aliases %%%s", m->inputs.at[x->alias - 1]->name);
+        }
     }
     kn_put(out, ")");
     for (int i = 0; i < m->ndims; i++) {
@@ -1030,12 +1053,11 @@ static const char *make_graph(maker *m, int nodes)
         make_node(m);
     }
     bind_symbols(m);
+    kn_str constants = kn_str_make(m->a), out = kn_str_make(m->a);
+    write_constants(m, &constants);
     choose_outputs(m);
-    kn_str out = kn_str_make(m->a);
     write_signature(m, &out);
-    kn_put(&out, " {\n");
-    write_constants(m, &out);
-    kn_putf(&out, "%s}\n", kn_str_get(&m->nodes));
+    kn_putf(&out, " {\n%s%s}\n", kn_str_get(&constants), kn_str_get(&m->nodes));
     return kn_str_get(&out);
 }
 

@@ -87,11 +87,13 @@ static kn_memory *inputs_for(const trial *t, kn_arena *a, int b)
     return in;
 }
 
-static kn_memory *outputs_for(const trial *t, kn_arena *a, int b)
+/* `in`: the inputs, which some outputs update. */
+static kn_memory *outputs_for(const trial *t, kn_arena *a, int b, const kn_memory *in)
 {
     kn_memory *out = KN_ARRAY(a, kn_memory, t->m->results.n + 1);
     for (int i = 0; i < t->m->results.n; i++) {
-        out[i] = memory_for(a, t->m->results.at[i].array, b);
+        const o_array *x = t->m->results.at[i].array;
+        out[i] = x->alias ? in[x->alias - 1] : memory_for(a, x, b);
     }
     return out;
 }
@@ -167,8 +169,8 @@ static void interpret_graph(const trial *t, const kn_graph *g, int b)
     for (int i = 0; i < g->nsizes; i++) {
         sizes[i] = size_value(t, g->sizes[i].name, b);
     }
-    kn_memory *out = outputs_for(t, a, b);
-    kn_graph_interpret(t->ctx, g, sizes, inputs_for(t, a, b), out);
+    kn_memory *in = inputs_for(t, a, b), *out = outputs_for(t, a, b, in);
+    kn_graph_interpret(t->ctx, g, sizes, in, out);
     compare_all(t, b, out);
     kn_release(t->ctx, a);
 }
@@ -180,7 +182,7 @@ static void interpret_module(const trial *t, const kn_unit *u, int b)
     const kn_func *f = m->funcs[m->nfuncs - 1];
     int64_t *sizes = KN_ARRAY(a, int64_t, f->nparams + 1);
     kn_memory *io = KN_ARRAY(a, kn_memory, f->nparams + 1);
-    kn_memory *in = inputs_for(t, a, b), *out = outputs_for(t, a, b);
+    kn_memory *in = inputs_for(t, a, b), *out = outputs_for(t, a, b, in);
     int nsizes = 0, nio = 0, nconsts = 0;
     for (int i = 0; i < f->nparams; i++) {
         const kn_param *p = &f->params[i];

@@ -1,5 +1,5 @@
-/* Threads with a context each: compiling the same model gives the same C text and, run, the same bits; and one program may be
-   shared by sessions of several threads. */
+/* Threads with a context each: compiling the same model gives the same C text and, run, the same
+   bits; and one program may be shared by sessions of several threads. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -10,7 +10,8 @@
 #include "driver/driver.h"
 
 static const char text[] =
-    "graph @block(%x: f32[seq, 24], %keep: bool[seq], %past: f32[4, 24]) -> (%y: f32[seq, 24], %p: f32[seq, seq], %next: f32[4, 24])\n"
+    "graph @block(%x: f32[seq, 24], %keep: bool[seq], %past: f32[4, 24]) -> (%y: f32[seq, 24], %p: "
+    "f32[seq, seq], %next: f32[4, 24])\n"
     "    where seq in 1:64 {\n"
     "  const %w: f32[24, 24] = splat 0.0625\n"
     "  const %g: f32[24] = splat 1.5\n"
@@ -21,17 +22,25 @@ static const char text[] =
     "  %s = notation \"(Q[t, d], K[u, d], M[u]) -> S: A[i, j] +=! Q[i, r] * K[j, r]; "
     "S[i, j] = select(j <= i && M[j], A[i, j] * 0.2, -inf)\"(%q, %k, %keep)\n"
     "  %p = softmax(%s)\n"
-    "  %y = notation \"(P[t, u], X[u, d], R[b, d]) -> Y: Y[i, j] +=! P[i, r] * X[r, j]; Y[i, j] += R[i % 4, j]\"(%p, %x, %past)\n"
-    "  %next = notation \"(R[b, d]) -> S: S[i, j] = R[i, j] + select(i == 0, 0, S[i - 1, j])\"(%past)\n"
+    "  %y = notation \"(P[t, u], X[u, d], R[b, d]) -> Y: Y[i, j] +=! P[i, r] * X[r, j]; Y[i, j] += "
+    "R[i % 4, j]\"(%p, %x, %past)\n"
+    "  %next = notation \"(R[b, d]) -> S: S[i, j] = R[i, j] + select(i == 0, 0, S[i - 1, "
+    "j])\"(%past)\n"
     "}\n";
 
-enum { SEQ = 13, WIDTH = 24, ROUNDS = 3, THREADS = 4, OUTPUTS = SEQ * WIDTH + SEQ * SEQ + 4 * WIDTH };
+enum {
+    SEQ = 13,
+    WIDTH = 24,
+    ROUNDS = 3,
+    THREADS = 4,
+    OUTPUTS = SEQ * WIDTH + SEQ * SEQ + 4 * WIDTH
+};
 
 typedef struct {
     kn_ctx *ctx;
     const kn_program *shared; /* to run instead of compiling */
     kn_program *own;
-    char *code;               /* the C text */
+    char *code; /* the C text */
     float got[OUTPUTS];
     kn_status status;
     const char *message;
@@ -121,7 +130,8 @@ static void *work(void *env)
     job *j = env;
     j->ctx = kn_ctx_create();
     j->status = kn_protect(j->ctx, body, j);
-    const kn_diag *d = kn_diag_count(j->ctx) ? kn_diag_get(j->ctx, kn_diag_count(j->ctx) - 1) : NULL;
+    const kn_diag *d =
+        kn_diag_count(j->ctx) ? kn_diag_get(j->ctx, kn_diag_count(j->ctx) - 1) : NULL;
     j->message = d ? strdup(d->message) : NULL;
     if (j->own && !j->shared) {
         kn_program_destroy(j->own);
@@ -190,6 +200,7 @@ static void one_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_context_each), cmocka_unit_test(one_program)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_context_each),
+                                       cmocka_unit_test(one_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
