@@ -12,7 +12,7 @@ case $([ -n "$format" ] && "$format" --version) in
     ;;
 esac
 c_files() {
-    find include support ir frontend passes codegen driver runtime tools tests bench examples \
+    find include support ir frontend passes codegen driver runtime tools tests examples \
         -name '*.[ch]' -print0
 }
 

@@ -62,17 +62,37 @@ typedef struct {
 typedef enum { O_NUMBER, O_INDEX, O_SIZE, O_LOAD, O_OP, O_CAST, O_LET } o_kind;
 
 /* Operators: enum, text, precedence (0: a function), operands. */
-#define O_TABLE                                                                                   \
-    O(ADD, "+", 10, 2)                                                                            \
-    O(SUB, "-", 10, 2)                                                                            \
-    O(MUL, "*", 11, 2) O(DIV, "/", 11, 2) O(REM, "%", 11, 2) O(NEG, "-", 12, 1)                   \
-        O(MIN, "min", 0, 2) O(MAX, "max", 0, 2) O(ABS, "abs", 0, 1) O(FLOORDIV, "floordiv", 0, 2) \
-            O(MOD, "mod", 0, 2) O(FLOOR, "floor", 0, 1) O(CEIL, "ceil", 0, 1)                     \
-                O(ROUND, "round", 0, 1) O(SELECT, "select", 0, 3) O(LT, "<", 8, 2)                \
-                    O(LE, "<=", 8, 2) O(EQ, "==", 7, 2) O(NE, "!=", 7, 2) O(LAND, "&&", 3, 2)     \
-                        O(LOR, "||", 2, 2) O(NOT, "!", 12, 1) O(AND, "&", 6, 2) O(OR, "|", 4, 2)  \
-                            O(XOR, "^", 5, 2) O(INV, "~", 12, 1) O(SHL, "<<", 9, 2)               \
-                                O(SHR, ">>", 9, 2)
+/* clang-format off */
+#define O_TABLE \
+    O(ADD, "+", 10, 2) \
+    O(SUB, "-", 10, 2) \
+    O(MUL, "*", 11, 2) \
+    O(DIV, "/", 11, 2) \
+    O(REM, "%", 11, 2) \
+    O(NEG, "-", 12, 1) \
+    O(MIN, "min", 0, 2) \
+    O(MAX, "max", 0, 2) \
+    O(ABS, "abs", 0, 1) \
+    O(FLOORDIV, "floordiv", 0, 2) \
+    O(MOD, "mod", 0, 2) \
+    O(FLOOR, "floor", 0, 1) \
+    O(CEIL, "ceil", 0, 1) \
+    O(ROUND, "round", 0, 1) \
+    O(SELECT, "select", 0, 3) \
+    O(LT, "<", 8, 2) \
+    O(LE, "<=", 8, 2) \
+    O(EQ, "==", 7, 2) \
+    O(NE, "!=", 7, 2) \
+    O(LAND, "&&", 3, 2) \
+    O(LOR, "||", 2, 2) \
+    O(NOT, "!", 12, 1) \
+    O(AND, "&", 6, 2) \
+    O(OR, "|", 4, 2) \
+    O(XOR, "^", 5, 2) \
+    O(INV, "~", 12, 1) \
+    O(SHL, "<<", 9, 2) \
+    O(SHR, ">>", 9, 2)
+/* clang-format on */
 
 typedef enum {
 #define O(id, text, precedence, arity) O_##id,

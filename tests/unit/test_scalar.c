@@ -52,40 +52,37 @@ typedef _Bool bool;
 #define PUT_bool(v) INT_PUT(v)
 #define PUT_index(v) INT_PUT(v)
 
-#define INTEGERS(X)                                                                   \
-    X(I4, i4)                                                                         \
-    X(U4, u4)                                                                         \
-    X(I8, i8)                                                                         \
-    X(U8, u8) X(I16, i16) X(U16, u16) X(I32, i32) X(U32, u32) X(I64, i64) X(U64, u64) \
-        X(INDEX, index)
-#define FLOATS(X) X(F32, f32) X(F64, f64) X(F16, f16) X(BF16, bf16)
+/* clang-format off */
+#define INTEGERS(X) \
+    X(I4, i4) X(U4, u4) X(I8, i8) X(U8, u8) \
+    X(I16, i16) X(U16, u16) X(I32, i32) X(U32, u32) \
+    X(I64, i64) X(U64, u64) X(INDEX, index)
+#define FLOATS(X) \
+    X(F32, f32) X(F64, f64) X(F16, f16) X(BF16, bf16)
 
-#define ARITH(X, U, t)                                                                            \
-    X(2, ADD, add, U, t)                                                                          \
-    X(2, SUB, sub, U, t)                                                                          \
-    X(2, MUL, mul, U, t)                                                                          \
-    X(2, DIV, div, U, t) X(2, REM, rem, U, t) X(1, NEG, neg, U, t) X(2, FLOORDIV, floordiv, U, t) \
-        X(2, MOD, mod, U, t) X(2, MIN, min, U, t) X(2, MAX, max, U, t) X(1, ABS, abs, U, t)       \
-            X(2, POW, pow, U, t)
-#define FLOAT(X, U, t)                                                                         \
-    X(1, EXP, exp, U, t)                                                                       \
-    X(1, EXPM1, expm1, U, t)                                                                   \
-    X(1, LOG, log, U, t)                                                                       \
-    X(1, LOG1P, log1p, U, t) X(1, SQRT, sqrt, U, t) X(1, RSQRT, rsqrt, U, t)                   \
-        X(1, TANH, tanh, U, t) X(1, ERF, erf, U, t) X(1, SIN, sin, U, t) X(1, COS, cos, U, t)  \
-            X(1, TAN, tan, U, t) X(1, ASIN, asin, U, t) X(1, ACOS, acos, U, t)                 \
-                X(1, ATAN, atan, U, t) X(1, SINH, sinh, U, t) X(1, COSH, cosh, U, t)           \
-                    X(1, ASINH, asinh, U, t) X(1, ACOSH, acosh, U, t) X(1, ATANH, atanh, U, t) \
-                        X(1, FLOOR, floor, U, t) X(1, CEIL, ceil, U, t) X(1, ROUND, round, U, t)
+#define ARITH(X, U, t) \
+    X(2, ADD, add, U, t) X(2, SUB, sub, U, t) X(2, MUL, mul, U, t) X(2, DIV, div, U, t) \
+    X(2, REM, rem, U, t) X(1, NEG, neg, U, t) X(2, FLOORDIV, floordiv, U, t) X(2, MOD, mod, U, t) \
+    X(2, MIN, min, U, t) X(2, MAX, max, U, t) X(1, ABS, abs, U, t) X(2, POW, pow, U, t)
+#define FLOAT(X, U, t) \
+    X(1, EXP, exp, U, t) X(1, EXPM1, expm1, U, t) X(1, LOG, log, U, t) X(1, LOG1P, log1p, U, t) \
+    X(1, SQRT, sqrt, U, t) X(1, RSQRT, rsqrt, U, t) X(1, TANH, tanh, U, t) X(1, ERF, erf, U, t) \
+    X(1, SIN, sin, U, t) X(1, COS, cos, U, t) X(1, TAN, tan, U, t) X(1, ASIN, asin, U, t) \
+    X(1, ACOS, acos, U, t) X(1, ATAN, atan, U, t) X(1, SINH, sinh, U, t) X(1, COSH, cosh, U, t) \
+    X(1, ASINH, asinh, U, t) X(1, ACOSH, acosh, U, t) X(1, ATANH, atanh, U, t) X(1, FLOOR, floor, U, t) \
+    X(1, CEIL, ceil, U, t) X(1, ROUND, round, U, t)
 #define BITS(X, U, t) \
     X(2, AND, and, U, t) X(2, XOR, xor, U, t) X(2, OR, or, U, t) X(1, NOT, not, U, t)
-#define SHIFTS(X, U, t) X(2, SHL, shl, U, t) X(2, SHR, shr, U, t)
-#define COMPARE(X, U, t)   \
-    X(TRUTH, LT, lt, U, t) \
-    X(TRUTH, LE, le, U, t) \
-    X(TRUTH, GT, gt, U, t) X(TRUTH, GE, ge, U, t) X(TRUTH, EQ, eq, U, t) X(TRUTH, NE, ne, U, t)
-#define LOGIC(X, U, t) X(2, LAND, land, U, t) X(2, LOR, lor, U, t) X(1, LNOT, lnot, U, t)
-#define SELECTS(X, U, t) X(SELECT, SELECT, select, U, t)
+#define SHIFTS(X, U, t) \
+    X(2, SHL, shl, U, t) X(2, SHR, shr, U, t)
+#define COMPARE(X, U, t) \
+    X(TRUTH, LT, lt, U, t) X(TRUTH, LE, le, U, t) X(TRUTH, GT, gt, U, t) X(TRUTH, GE, ge, U, t) \
+    X(TRUTH, EQ, eq, U, t) X(TRUTH, NE, ne, U, t)
+#define LOGIC(X, U, t) \
+    X(2, LAND, land, U, t) X(2, LOR, lor, U, t) X(1, LNOT, lnot, U, t)
+#define SELECTS(X, U, t) \
+    X(SELECT, SELECT, select, U, t)
+/* clang-format on */
 
 #define CALL_1(t, fn, a) PUT_##t(fn(GET_##t(a[0])))
 #define CALL_2(t, fn, a) PUT_##t(fn(GET_##t(a[0]), GET_##t(a[1])))
@@ -142,19 +139,25 @@ enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 #define BITCAST_ROW(F, f, T, t) {KN_CAST_BITCAST, KN_##F, KN_##T, bitcast_##f##_##t},
 
 /* X(f, t) for all t. */
-#define TO_ALL(X, f)                                                                           \
-    X(f, i4)                                                                                   \
-    X(f, u4)                                                                                   \
-    X(f, i8)                                                                                   \
-    X(f, u8) X(f, i16) X(f, u16) X(f, i32) X(f, u32) X(f, i64) X(f, u64) X(f, index) X(f, f32) \
-        X(f, f64) X(f, f16) X(f, bf16) X(f, bool)
-#define TO_ALL_ROWS(X, F, f)                                                                \
-    X(F, f, I4, i4)                                                                         \
-    X(F, f, U4, u4)                                                                         \
-    X(F, f, I8, i8)                                                                         \
-    X(F, f, U8, u8) X(F, f, I16, i16) X(F, f, U16, u16) X(F, f, I32, i32) X(F, f, U32, u32) \
-        X(F, f, I64, i64) X(F, f, U64, u64) X(F, f, INDEX, index) X(F, f, F32, f32)         \
-            X(F, f, F64, f64) X(F, f, F16, f16) X(F, f, BF16, bf16) X(F, f, BOOL, bool)
+/* clang-format off */
+#define TO_ALL(X, f)                                                                            \
+    X(f, i4)                                                                                    \
+    X(f, u4)                                                                                    \
+    X(f, i8)                                                                                    \
+    X(f, u8)                                                                                    \
+    X(f, i16) X(f, u16) X(f, i32) X(f, u32) X(f, i64) X(f, u64) X(f, index) X(f, f32) X(f, f64) \
+        X(f, f16) X(f, bf16) X(f, bool)
+/* clang-format on */
+/* clang-format off */
+#define TO_ALL_ROWS(X, F, f)                                                                  \
+    X(F, f, I4, i4)                                                                           \
+    X(F, f, U4, u4)                                                                           \
+    X(F, f, I8, i8)                                                                           \
+    X(F, f, U8, u8)                                                                           \
+    X(F, f, I16, i16) X(F, f, U16, u16) X(F, f, I32, i32) X(F, f, U32, u32) X(F, f, I64, i64) \
+        X(F, f, U64, u64) X(F, f, INDEX, index) X(F, f, F32, f32) X(F, f, F64, f64)           \
+            X(F, f, F16, f16) X(F, f, BF16, bf16) X(F, f, BOOL, bool)
+/* clang-format on */
 #define DEFINE_FROM(F, f) TO_ALL(DEFINE_CASTS, f)
 #define ROWS_FROM(F, f) TO_ALL_ROWS(CAST_ROW, F, f)
 
