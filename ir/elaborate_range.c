@@ -311,7 +311,7 @@ typedef struct {
 static bool add_worst(const solver *v, parts *p, int64_t coef, const kn_expr *term)
 {
     kn_arena *a = v->st->el->a;
-    bool exact;
+    bool exact = true;
     const kn_expr *lo = extreme_term(v->st, term, coef > 0 ? -1 : 1, &exact);
     const kn_expr *hi = extreme_term(v->st, term, coef > 0 ? 1 : -1, &exact);
     if (!lo || !hi) {
@@ -642,7 +642,7 @@ const kn_expr *kn_el_inside(const kn_el_stmt *st, const kn_tensor *t, const kn_e
     kn_arena *a = st->el->a;
     const kn_expr *cond = NULL;
     for (int d = 0; d < t->rank; d++) {
-        bool exact;
+        bool exact = true;
         const kn_expr *lo = kn_el_extreme(st, subs[d], -1, &exact);
         const kn_expr *hi = kn_el_extreme(st, subs[d], 1, &exact);
         if (!lo || range_of(st->el, lo).lo < 0) {

@@ -195,6 +195,8 @@ double kn_node_float(const kn_node *n, const char *name, double otherwise);
 
 /* The nest of one node, fresh in `a`, tensors named as in the notation. */
 kn_nest *kn_node_nest(kn_arena *a, const kn_graph *g, const kn_node *n);
+/* Whether the result is the operand's bytes in the same order, under another shape. */
+bool kn_node_is_alias(const kn_node *n);
 /* Number of elements of a constant shape, or -1. */
 int64_t kn_value_count(const kn_value *v);
 /* Element i (row-major) of a constant, as a typed literal. */

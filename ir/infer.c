@@ -214,6 +214,11 @@ static int operands_of(const kn_node *n, kn_operand *out)
     return count;
 }
 
+bool kn_node_is_alias(const kn_node *n)
+{
+    return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "identity") == 0;
+}
+
 kn_nest *kn_node_nest(kn_arena *a, const kn_graph *g, const kn_node *n)
 {
     kn_operand *operands = KN_ARRAY(a, kn_operand, n->ninputs);

@@ -11,11 +11,6 @@ typedef struct {
     int statements;
 } kn_group;
 
-static bool is_alias(const kn_node *n)
-{
-    return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "identity") == 0;
-}
-
 static bool is_pointwise(const kn_nest *nest)
 {
     for (int i = 0; i < nest->ntensors; i++) {
@@ -89,7 +84,7 @@ void kn_pass_group(kn_unit *u)
     int count = 0;
     for (int i = 0; i < g->nnodes; i++) {
         kn_node *n = g->nodes[i];
-        kn_nest *nest = is_alias(n) ? NULL : kn_node_nest(scratch, g, n);
+        kn_nest *nest = kn_node_is_alias(n) ? NULL : kn_node_nest(scratch, g, n);
         bool pointwise = nest && is_pointwise(nest);
         int statements = nest ? nest->nstmts : 0;
         n->group = pointwise ? joinable(n, groups, statements) : -1;

@@ -176,11 +176,6 @@ static void copy(kn_lowering *l, const kn_value *like, const char *src, const ch
     call(l, kernel_for(l, nest), (const char *[]){src, dst}, (kn_dtype[]){like->type, like->type});
 }
 
-static bool is_alias(const kn_node *n)
-{
-    return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "identity") == 0;
-}
-
 /* A view of the operand's bytes; into an output of the graph, a copy. */
 static void lower_alias(kn_lowering *l, const kn_node *n)
 {
@@ -255,6 +250,72 @@ static kn_group_nest opaque_group(kn_lowering *l, const kn_node *n)
     return out;
 }
 
+/* The input that an output updates in place, or NULL. */
+static const kn_value *aliased_input(const kn_lowering *l, const kn_value *out)
+{
+    const kn_graph *g = l->graph;
+    for (int i = 0; i < g->noutputs; i++) {
+        if (g->outputs[i] == out && g->aliases[i]) {
+            return g->aliases[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether the node that makes a value updates `in` for it, by its meaning, and reads it in no other
+ * way. */
+static bool updates(const kn_lowering *l, const kn_value *out, const kn_value *in)
+{
+    const kn_node *n = out->def;
+    const kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
+    int input = 0, result = 0, uses = 0;
+    bool found = false;
+    for (int t = 0; t < nest->ntensors; t++) {
+        kn_role role = nest->tensors[t].role;
+        bool reads = role == KN_ROLE_IN || role == KN_ROLE_INOUT;
+        while (reads && !n->inputs[input]) {
+            input++;
+        }
+        bool here = role == KN_ROLE_INOUT && n->inputs[input] == in && result == out->result;
+        found = found || here;
+        uses += reads && n->inputs[input] == in;
+        input += reads;
+        result += role == KN_ROLE_OUT || role == KN_ROLE_INOUT;
+    }
+    return found && uses == 1;
+}
+
+/* Whether nobody reads `in` once the group of `n` runs: neither a later group, nor another node of
+   it, nor through a view, nor as an output of the graph. */
+static bool is_last_reader(const kn_lowering *l, const kn_node *n, const kn_value *in)
+{
+    const kn_graph *g = l->graph;
+    for (int i = 0; i < g->noutputs; i++) {
+        if (g->outputs[i] == in) {
+            return false;
+        }
+    }
+    for (int i = 0; i < g->nnodes; i++) {
+        const kn_node *reader = g->nodes[i];
+        for (int k = 0; k < reader->ninputs; k++) {
+            bool early = reader == n || (reader->group < n->group && !kn_node_is_alias(reader));
+            if (reader->inputs[k] == in && !early) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* An output that updates an input is written where it is to be only when its node does just that;
+   else it is computed beside, and copied when nobody reads the input any more. */
+static bool can_update(const kn_lowering *l, const kn_value *out)
+{
+    const kn_value *in = aliased_input(l, out);
+    return in && out->def && !kn_node_is_alias(out->def) && updates(l, out, in) &&
+           is_last_reader(l, out->def, in);
+}
+
 static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
 {
     kn_group_nest group = nodes[0]->op->kind == KN_ROW_OPAQUE
@@ -268,7 +329,9 @@ static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
         if (role != KN_ROLE_IN) {
             allocate(l, group.values[i]);
         }
-        if (role == KN_ROLE_INOUT) {
+        bool in_place =
+            role == KN_ROLE_INOUT && aliased_input(l, group.values[i]) == group.initial[i];
+        if (role == KN_ROLE_INOUT && !(in_place && can_update(l, group.values[i]))) {
             copy(l, group.values[i], buffer_name(l, group.initial[i]),
                  buffer_name(l, group.values[i]));
         }
@@ -304,7 +367,7 @@ static void lower_groups(kn_lowering *l)
         members[group][sizes[group]++] = g->nodes[i];
     }
     for (int i = 0; i < count; i++) {
-        if (sizes[i] == 1 && is_alias(members[i][0])) {
+        if (sizes[i] == 1 && kn_node_is_alias(members[i][0])) {
             lower_alias(l, members[i][0]);
             define_sizes(l, members[i][0]->outputs[0]);
         } else if (sizes[i] > 0) {
@@ -315,11 +378,13 @@ static void lower_groups(kn_lowering *l)
 
 /* ---- the signature of main ---- */
 
-static void add_param(kn_lowering *l, kn_func *f, const kn_value *v, kn_param_mode mode)
+/* `direct`: the value is read, or written by its node, there. */
+static void add_param(kn_lowering *l, kn_func *f, const kn_value *v, kn_param_mode mode,
+                      bool direct)
 {
     const char *name = identifier(l, v->name);
     f->params[f->nparams++] = (kn_param){.mode = mode, .buffer = buffer_of(v, name, ddr(l))};
-    if (!kn_map_has(&l->buffers, v->name)) {
+    if (direct && !kn_map_has(&l->buffers, v->name)) {
         kn_map_set(&l->buffers, v->name, (void *)(uintptr_t)name);
     }
 }
@@ -368,13 +433,14 @@ static void add_signature(kn_lowering *l, kn_func *f)
         }
     }
     for (int i = 0; i < g->ninputs; i++) {
-        add_param(l, f, g->inputs[i], KN_PARAM_IN);
+        add_param(l, f, g->inputs[i], KN_PARAM_IN, true);
     }
     for (int i = 0; i < g->nconsts; i++) {
-        add_param(l, f, g->consts[i], KN_PARAM_CONST);
+        add_param(l, f, g->consts[i], KN_PARAM_CONST, true);
     }
     for (int i = 0; i < g->noutputs; i++) {
-        add_param(l, f, g->outputs[i], KN_PARAM_OUT);
+        add_param(l, f, g->outputs[i], KN_PARAM_OUT,
+                  !g->aliases[i] || can_update(l, g->outputs[i]));
         bound_output(l, &f->params[f->nparams - 1]);
         if (g->aliases[i]) {
             f->params[f->nparams - 1].alias = buffer_name(l, g->aliases[i]);
@@ -383,16 +449,34 @@ static void add_signature(kn_lowering *l, kn_func *f)
     add_computed(l, f);
 }
 
-/* Outputs that are inputs, constants or earlier outputs themselves. */
+/* A copy in memory of its own. */
+static const char *copy_aside(kn_lowering *l, const kn_value *v, const char *from)
+{
+    const char *aside = identifier(l, v->name);
+    kn_block_add(&l->main, kn_loop_alloc(l->arena, buffer_of(v, aside, ddr(l))));
+    copy(l, v, from, aside);
+    return aside;
+}
+
+/* Outputs that are not where they are to be: inputs, constants or earlier outputs themselves; last
+   those that overwrite an input, of which what is an input's memory itself goes aside before. */
 static void copy_outputs(kn_lowering *l, const kn_func *f)
 {
     const kn_graph *g = l->graph;
     int first = f->nparams - g->noutputs - (l->computed != NULL);
+    const char **has = KN_ARRAY(l->arena, const char *, g->noutputs + 1);
     for (int i = 0; i < g->noutputs; i++) {
-        const char *own = f->params[first + i].buffer.name;
-        const char *has = buffer_name(l, g->outputs[i]);
-        if (own != has) {
-            copy(l, g->outputs[i], has, own);
+        const kn_value *v = g->outputs[i];
+        has[i] = buffer_name(l, v);
+        if (!g->aliases[i] && has[i] != f->params[first + i].buffer.name) {
+            copy(l, v, has[i], f->params[first + i].buffer.name);
+        } else if (g->aliases[i] && (!v->def || kn_node_is_alias(v->def))) {
+            has[i] = copy_aside(l, v, has[i]);
+        }
+    }
+    for (int i = 0; i < g->noutputs; i++) {
+        if (g->aliases[i] && has[i] != f->params[first + i].buffer.name) {
+            copy(l, g->outputs[i], has[i], f->params[first + i].buffer.name);
         }
     }
 }
