@@ -252,24 +252,28 @@ static bool is_needed_identity(const kn_graph *g, const kn_node *n)
 
 static void visit(engine *e, kn_node *n);
 
+/* Nodes that were made for a result that is not to be: dead, until they are swept. */
+static void abandon(kn_rewriter *rw, int first)
+{
+    enter_nodes(rw);
+    for (int i = first; i < rw->g->nnodes; i++) {
+        rw->dead[rw->g->nodes[i]->id] = true;
+    }
+}
+
 static bool apply(engine *e, const kn_rule_parsed *rule, kn_node *n)
 {
     kn_rewriter *rw = &e->rw;
     kn_value *root = n->outputs[0];
     kn_match *m = e->match;
-    if (!kn_match_find(m, rw, rule, root) || (rule->rule->when && !rule->rule->when(m))) {
-        return false;
-    }
     int first = rw->g->nnodes, first_id = rw->g->nnode_ids;
-    kn_value *to = build(m, rule->result);
-    bool same = to && to != root && to->type == root->type && kn_same_shape(to, root);
-    enter_nodes(rw);
-    for (int i = first; i < rw->g->nnodes && !same; i++) {
-        rw->dead[rw->g->nodes[i]->id] = true; /* until it is swept */
-    }
-    if (!same) {
+    bool found = kn_match_find(m, rw, rule, root) && (!rule->rule->when || rule->rule->when(m));
+    kn_value *to = found ? build(m, rule->result) : NULL;
+    if (!to || to == root || to->type != root->type || !kn_same_shape(to, root)) {
+        abandon(rw, first);
         return false;
     }
+    enter_nodes(rw);
     hand_over(rw, root, to, to->def && to->def->id >= first_id);
     if (e->hits) {
         e->hits[rule->index]++;

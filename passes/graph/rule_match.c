@@ -54,7 +54,10 @@ static const kn_attr *default_list(kn_arena *a, const kn_node *n, const char *na
         return NULL;
     }
     int count = steps ? axes->n : n->inputs[0]->rank;
-    for (int i = 0; i < count && i < KN_MAX_RANK; i++) {
+    if (count > KN_MAX_RANK) {
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
         v[i] = steps ? 1 : strcmp(name, "perm") == 0 ? count - 1 - i : i;
     }
     kn_attr *attr = KN_NEW(a, kn_attr);

@@ -3,7 +3,7 @@
 #ifndef KN_TESTS_NOTATION_MAKE_H
 #define KN_TESTS_NOTATION_MAKE_H
 
-#include "notation_oracle.h"
+#include "notation_text.h"
 
 enum { MAX_DIMS = 40, MAX_SYMBOLS = 4, MAX_ELEMENTS = 3000 };
 
@@ -17,6 +17,7 @@ typedef struct {
     uint64_t seed;
     o_dim *dims[MAX_DIMS]; /* of inputs */
     int ndims, nsymbols;
+    o_dim *counts[2];         /* sizes that are elements of an input, or NULL */
     KN_VEC(o_array *) values; /* what later programs may read */
     KN_VEC(o_array *) inputs;
     KN_VEC(m_result) results;
@@ -116,6 +117,20 @@ static o_dim *scaled_dim(maker *m, o_dim *d, int64_t factor)
 static bool is_symbol(const o_dim *d)
 {
     return !d->constant && d->text && !strchr(d->text, '*');
+}
+
+/* Element k of an input, found only when the graph runs. */
+static o_dim *count_dim(maker *m, int k)
+{
+    enum { MOST = 9 };
+    if (!m->counts[k]) {
+        m->counts[k] = new_dim(m, kn_format(m->a, "count%d", k), 0, false);
+        m->counts[k]->most = MOST;
+        for (int b = 0; b < O_RUNS; b++) {
+            m->counts[k]->value[b] = pick(m, MOST + 1);
+        }
+    }
+    return m->counts[k];
 }
 
 static o_dim *some_dim(maker *m)
@@ -223,6 +238,11 @@ static bool same_dims(const o_array *x, int rank, const o_dim *const *dims)
 static o_array *some_array(maker *m, kn_dtype type, int rank, const o_dim *const *dims,
                            const o_dim *limit)
 {
+    bool named = true; /* only results have dimensions without a name, or computed; a program that
+                          failed, anything */
+    for (int i = 0; i < rank; i++) {
+        named = named && dims[i] && dims[i]->text && !dims[i]->most;
+    }
     int n = m->values.n;
     for (int k = 0, at = n ? pick(m, n) : 0; k < n && chance(m, 97); k++, at = (at + 1) % n) {
         o_array *x = m->values.at[at];
@@ -230,10 +250,8 @@ static o_array *some_array(maker *m, kn_dtype type, int rank, const o_dim *const
             return x;
         }
     }
-    for (int i = 0; i < rank; i++) {
-        m->failed = m->failed || !dims[i]->text; /* only results have such a dimension */
-    }
-    return new_input(m, type, rank, dims, limit);
+    m->failed = m->failed || !named;
+    return new_input(m, type, named ? rank : 0, dims, limit);
 }
 
 /* ---- the signature ---- */
@@ -480,7 +498,8 @@ static const o_expr *gathered(maker *m, const o_dim *d, int depth)
         const o_dim *x = m->s->n ? m->s->index[pick(m, m->s->n)].dim : NULL;
         dims[i] = x && x->text ? x : constant_dim(m, 3);
     }
-    o_array *x = some_array(m, types[pick(m, 5)], rank, dims, d);
+    o_array *x =
+        some_array(m, types[pick(m, d->constant && d->value[0] > 100 ? 3 : 5)], rank, dims, d);
     return load_anyhow(m, operand(m, x, -1, 0), false, depth - 1);
 }
 
