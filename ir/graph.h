@@ -195,6 +195,12 @@ double kn_node_float(const kn_node *n, const char *name, double otherwise);
 
 /* The nest of one node, fresh in `a`, tensors named as in the notation. */
 kn_nest *kn_node_nest(kn_arena *a, const kn_graph *g, const kn_node *n);
+/* The graph's values behind the tensors of a node's nest, in their order: an operand, or a result,
+   which starts from the operand `initial` when it is an INOUT. Temporaries have none. */
+typedef struct {
+    kn_value *value, *initial;
+} kn_bound_tensor;
+kn_bound_tensor *kn_node_bind(kn_arena *a, const kn_node *n, const kn_nest *nest);
 /* Whether the result is the operand's bytes in the same order, under another shape. */
 bool kn_node_is_alias(const kn_node *n);
 /* Number of elements of a constant shape, or -1. */

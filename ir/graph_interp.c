@@ -132,8 +132,6 @@ static const compiled *compile(runner *r, kn_arena *scratch, const kn_node *n, c
 {
     kn_str key = kn_str_make(scratch);
     kn_nest_print(&key, nest);
-    if (nest->opaque)
-        kn_func_print(&key, nest->opaque);
     compiled *c = kn_map_get(&r->compiled, kn_str_get(&key));
     if (c)
         return c;

@@ -214,6 +214,27 @@ static int operands_of(const kn_node *n, kn_operand *out)
     return count;
 }
 
+kn_bound_tensor *kn_node_bind(kn_arena *a, const kn_node *n, const kn_nest *nest)
+{
+    kn_bound_tensor *bound = KN_ARRAY(a, kn_bound_tensor, nest->ntensors + 1);
+    int input = 0, output = 0;
+    for (int t = 0; t < nest->ntensors; t++) {
+        kn_role role = nest->tensors[t].role;
+        bool reads = role == KN_ROLE_IN || role == KN_ROLE_INOUT;
+        while (reads && input < n->ninputs && !n->inputs[input]) {
+            input++;
+        }
+        assert(!reads || input < n->ninputs);
+        kn_value *operand = reads ? n->inputs[input++] : NULL;
+        if (role == KN_ROLE_IN) {
+            bound[t].value = operand;
+        } else if (role != KN_ROLE_TEMP) {
+            bound[t] = (kn_bound_tensor){n->outputs[output++], operand};
+        }
+    }
+    return bound;
+}
+
 bool kn_node_is_alias(const kn_node *n)
 {
     return strcmp(n->op->name, "reshape") == 0 || strcmp(n->op->name, "identity") == 0;

@@ -3,6 +3,7 @@
    locations) and the same from run to run. */
 
 #include "ir/expr_internal.h"
+#include "ir/loop.h"
 #include "ir/nest_internal.h"
 
 int kn_nest_find(const kn_nest *nest, const char *tensor)
@@ -241,5 +242,8 @@ void kn_nest_print(kn_str *out, const kn_nest *nest)
     }
     for (int i = 0; i < nest->nstmts; i++) {
         print_stmt(out, &nest->stmts[i]);
+    }
+    if (nest->opaque) {
+        kn_func_print(out, nest->opaque);
     }
 }

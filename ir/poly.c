@@ -290,13 +290,6 @@ static void collect_under(const kn_poly_scope *s, int stmt, const kn_expr *e, is
 static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set *where,
                     const kn_expr *guard)
 {
-    if (e->kind == KN_E_LOAD) {
-        kn_access access = {.tensor = kn_nest_find(s->poly->nest, e->name),
-                            .subs = e->args,
-                            .nsubs = e->nargs,
-                            .guard = guard};
-        add_access(s, stmt, access, isl_set_copy(where));
-    }
     bool lazy =
         e->kind == KN_E_OP && (e->op == KN_OP_SELECT || e->op == KN_OP_LAND || e->op == KN_OP_LOR);
     for (int i = 0; i < e->nargs; i++) {
@@ -307,6 +300,13 @@ static void collect(const kn_poly_scope *s, int stmt, const kn_expr *e, isl_set 
             collect_under(s, stmt, e->args[i], where, guard, e->args[0], negate);
         }
     }
+    if (e->kind == KN_E_LOAD) {
+        kn_access access = {.tensor = kn_nest_find(s->poly->nest, e->name),
+                            .subs = e->args,
+                            .nsubs = e->nargs,
+                            .guard = guard};
+        add_access(s, stmt, access, isl_set_copy(where));
+    }
 }
 
 static void build_accesses(kn_poly *p, int stmt)
@@ -314,7 +314,11 @@ static void build_accesses(kn_poly *p, int stmt)
     kn_poly_scope s = scope_of(p, stmt);
     const kn_stmt *st = s.stmt;
     if (st->where) {
+        int first = p->accesses.n;
         collect(&s, stmt, st->where, p->domains[stmt], NULL);
+        for (int i = first; i < p->accesses.n; i++) {
+            p->accesses.at[i].of_where = true;
+        }
     }
     collect(&s, stmt, st->rhs, p->domains[stmt], NULL);
     for (int i = 0; i < st->nsubs; i++) {

@@ -158,7 +158,7 @@ static void add_instance(kn_poly *p, kn_block_builder *out, int stmt, const kn_b
     for (int i = 0; i < p->accesses.n; i++) {
         const kn_access *access = &p->accesses.at[i];
         if (access->stmt == stmt && access->unproved && !already_checked(p, i)) {
-            kn_block_add(&body, bounds_check(p, access, b, s->niters));
+            kn_block_add(access->of_where ? out : &body, bounds_check(p, access, b, s->niters));
         }
     }
     const kn_expr **subs = KN_ARRAY(a, const kn_expr *, s->nsubs + 1);

@@ -16,7 +16,8 @@
 typedef struct {
     int stmt, tensor;
     bool write;
-    bool target; /* the left side (its read, too, when the update reads) */
+    bool target;   /* the left side (its read, too, when the update reads) */
+    bool of_where; /* read by the condition, before it is known whether the instance runs */
     const kn_expr *const *subs;
     int nsubs;
     const kn_expr *guard;    /* what the lazy operators around it say, or NULL */

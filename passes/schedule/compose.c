@@ -128,34 +128,25 @@ static void add_sizes(kn_composer *c, const kn_nest *nest)
     }
 }
 
-static bool is_result(const kn_tensor *t)
-{
-    return t->role == KN_ROLE_OUT || t->role == KN_ROLE_INOUT;
-}
-
-/* Tensors of a nest: inputs in the order of the operands that are there, then results. A result
-   that updates an operand in place stands once, as INOUT. */
+/* A result that updates an operand in place stands once, as INOUT. */
 static void bind_tensors(kn_composer *c, kn_renaming *r, const kn_node *node)
 {
-    int input = 0, output = 0;
+    const kn_bound_tensor *bound = kn_node_bind(c->arena, node, r->nest);
     for (int t = 0; t < r->nest->ntensors; t++) {
         const kn_tensor *tensor = &r->nest->tensors[t];
-        if (tensor->role == KN_ROLE_IN) {
-            while (!node->inputs[input]) {
-                input++;
-            }
-            kn_value *v = node->inputs[input++];
-            r->literals[t] = v->def ? NULL : kn_value_literal(c->arena, v);
-            r->tensors[t] = r->literals[t] ? NULL : member(c, v, tensor, false)->tensor.name;
-        } else if (is_result(tensor)) {
-            kn_member *m = member(c, node->outputs[output++], tensor, true);
-            m->initial = tensor->role == KN_ROLE_INOUT ? node->inputs[input++] : NULL;
-            r->tensors[t] = m->tensor.name;
-        } else {
+        kn_value *v = bound[t].value;
+        if (tensor->role == KN_ROLE_TEMP) {
             kn_tensor temp = *tensor;
             temp.name = unique_name(c, tensor->name);
             r->tensors[t] = temp.name;
             kn_push(c->arena, &c->temps, temp);
+        } else if (tensor->role == KN_ROLE_IN) {
+            r->literals[t] = v->def ? NULL : kn_value_literal(c->arena, v);
+            r->tensors[t] = r->literals[t] ? NULL : member(c, v, tensor, false)->tensor.name;
+        } else {
+            kn_member *m = member(c, v, tensor, true);
+            m->initial = bound[t].initial;
+            r->tensors[t] = m->tensor.name;
         }
     }
 }
@@ -231,8 +222,26 @@ static const char *group_name(kn_composer *c)
     return kn_intern(kn_arena_ctx(c->arena), kn_str_get(&s));
 }
 
+/* The meaning of an opaque row is a function with these very tensors: they stay as they are. */
+static kn_group_nest opaque_nest(kn_arena *a, const kn_node *node, kn_nest *nest)
+{
+    kn_group_nest out = {.nest = nest, .nvalues = nest->ntensors};
+    const kn_bound_tensor *bound = kn_node_bind(a, node, nest);
+    out.values = KN_ARRAY(a, kn_value *, nest->ntensors + 1);
+    out.initial = KN_ARRAY(a, kn_value *, nest->ntensors + 1);
+    for (int t = 0; t < nest->ntensors; t++) {
+        out.values[t] = bound[t].value;
+        out.initial[t] = bound[t].initial;
+    }
+    nest->name = node->op->name;
+    return out;
+}
+
 kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, kn_node *const *nodes, int n)
 {
+    if (nodes[0]->op->kind == KN_ROW_OPAQUE) {
+        return opaque_nest(a, nodes[0], kn_node_nest(a, g, nodes[0]));
+    }
     kn_composer c = {.arena = a, .graph = g, .nodes = nodes, .nnodes = n, .names = kn_map_make(a)};
     kn_nest *nest = KN_NEW(a, kn_nest);
     kn_group_nest out = {.nest = nest};

@@ -233,23 +233,6 @@ static void define_sizes(kn_lowering *l, const kn_value *v)
     }
 }
 
-static kn_group_nest opaque_group(kn_lowering *l, const kn_node *n)
-{
-    kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
-    kn_group_nest out = {.nest = nest,
-                         .values = KN_ARRAY(l->arena, kn_value *, n->ninputs + n->noutputs + 1)};
-    for (int i = 0; i < n->ninputs; i++) {
-        if (n->inputs[i]) {
-            out.values[out.nvalues++] = n->inputs[i];
-        }
-    }
-    for (int i = 0; i < n->noutputs; i++) {
-        out.values[out.nvalues++] = n->outputs[i];
-    }
-    nest->name = n->op->name;
-    return out;
-}
-
 /* The input that an output updates in place, or NULL. */
 static const kn_value *aliased_input(const kn_lowering *l, const kn_value *out)
 {
@@ -263,24 +246,16 @@ static const kn_value *aliased_input(const kn_lowering *l, const kn_value *out)
 }
 
 /* Whether the node that makes a value updates `in` for it, by its meaning, and reads it in no other
- * way. */
+   way. */
 static bool updates(const kn_lowering *l, const kn_value *out, const kn_value *in)
 {
-    const kn_node *n = out->def;
-    const kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
-    int input = 0, result = 0, uses = 0;
+    const kn_nest *nest = kn_node_nest(l->arena, l->graph, out->def);
+    const kn_bound_tensor *bound = kn_node_bind(l->arena, out->def, nest);
+    int uses = 0;
     bool found = false;
     for (int t = 0; t < nest->ntensors; t++) {
-        kn_role role = nest->tensors[t].role;
-        bool reads = role == KN_ROLE_IN || role == KN_ROLE_INOUT;
-        while (reads && !n->inputs[input]) {
-            input++;
-        }
-        bool here = role == KN_ROLE_INOUT && n->inputs[input] == in && result == out->result;
-        found = found || here;
-        uses += reads && n->inputs[input] == in;
-        input += reads;
-        result += role == KN_ROLE_OUT || role == KN_ROLE_INOUT;
+        found = found || (bound[t].value == out && bound[t].initial == in);
+        uses += bound[t].value == in || bound[t].initial == in;
     }
     return found && uses == 1;
 }
@@ -318,9 +293,7 @@ static bool can_update(const kn_lowering *l, const kn_value *out)
 
 static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
 {
-    kn_group_nest group = nodes[0]->op->kind == KN_ROW_OPAQUE
-                              ? opaque_group(l, nodes[0])
-                              : kn_group_compose(l->arena, l->graph, nodes, n);
+    kn_group_nest group = kn_group_compose(l->arena, l->graph, nodes, n);
     const kn_func *f = kernel_for(l, group.nest);
     const char **buffers = KN_ARRAY(l->arena, const char *, group.nvalues + 1);
     kn_dtype *types = KN_ARRAY(l->arena, kn_dtype, group.nvalues + 1);
