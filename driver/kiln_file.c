@@ -186,7 +186,7 @@ static void add_code(kn_writing *w)
 static const char *workspace_text(const kn_writing *w)
 {
     const kn_module *m = w->unit->module;
-    const kn_expr *bytes = m->funcs[m->nfuncs - 1]->workspace;
+    const kn_expr *bytes = kn_module_main(m)->workspace;
     kn_str s = kn_str_make(w->arena);
     if (bytes) {
         kn_expr_print(&s, bytes, false);

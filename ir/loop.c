@@ -6,6 +6,24 @@
 
 /* ---- Finding ---- */
 
+kn_func *kn_module_main(const kn_module *m)
+{
+    assert(m->nfuncs > 0);
+    return m->funcs[m->nfuncs - 1];
+}
+
+kn_size *kn_func_sizes(kn_arena *a, const kn_func *f, int *n)
+{
+    kn_size *sizes = KN_ARRAY(a, kn_size, f->nparams + 1);
+    *n = 0;
+    for (int i = 0; i < f->nparams; i++) {
+        const kn_param *p = &f->params[i];
+        if (p->mode == KN_PARAM_SCALAR)
+            sizes[(*n)++] = (kn_size){p->buffer.name, p->lo, p->hi};
+    }
+    return sizes;
+}
+
 kn_func *kn_module_find(const kn_module *m, const char *name)
 {
     for (int i = 0; i < m->nfuncs; i++) {

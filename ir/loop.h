@@ -14,8 +14,9 @@
            }
          }
        }
-       func @main(s: index in 1:1048576, in x: f32[s, 48] @ddr, const w: f32[48, 64] @ddr, out y:
-   f32[s, 64] @ddr) workspace 0 { call k0(s, x, w, y)
+       func @main(s: index in 1:1048576, in x: f32[s, 48] @ddr, const w: f32[48, 64] @ddr,
+                  out y: f32[s, 64] @ddr) workspace 0 {
+         call k0(s, x, w, y)
        }
      }
 
@@ -129,6 +130,10 @@ kn_func *kn_module_find(const kn_module *m,
 kn_func *kn_module_callee(const kn_module *m,
                           const char *name); /* own functions, then the library's; m may be NULL */
 const kn_param *kn_func_param(const kn_func *f, const char *name);
+/* The function that a run calls: the last one. */
+kn_func *kn_module_main(const kn_module *m);
+/* The scalar parameters of a function, which are its sizes, in their order. */
+kn_size *kn_func_sizes(kn_arena *a, const kn_func *f, int *n);
 
 /* Letters, digits, _ and inner dots, and no word that an expression reads otherwise: `i8`, `where`.
  */

@@ -352,7 +352,7 @@ static void check_alias(const verifier *v, const kn_param *p)
 /* What a program is given lies in main memory. */
 static void check_main_param(const verifier *v, const kn_buffer *b)
 {
-    if (v->whole && v->machine && v->func == v->whole->funcs[v->whole->nfuncs - 1] && b->space &&
+    if (v->whole && v->machine && v->func == kn_module_main(v->whole) && b->space &&
         strcmp(b->space, v->machine->ddr->name) != 0)
         fail(v, "`%s` is a parameter of the program, which must lie in @%s, not in @%s", b->name,
              v->machine->ddr->name, b->space);
@@ -420,6 +420,8 @@ void kn_module_verify(kn_ctx *ctx, const kn_module *m)
         v.loc = f->loc;
         if (kn_module_find(&before, f->name))
             fail(&v, "function %s is defined twice", f->name);
+        if (strcmp(f->name, "main") == 0 && f != kn_module_main(m))
+            fail(&v, "main is not the last function, which is the one that a run calls");
         check_func(&v, f);
     }
     kn_arena_destroy(v.arena);

@@ -25,6 +25,9 @@ typedef struct {
 typedef struct {
     kn_unit *unit;
     kn_func *main;
+    kn_size *sizes;   /* of main */
+    int64_t *typical; /* what each of them may well be */
+    int nsizes;
     KN_VEC(kn_live) lives;
     KN_VEC(kn_slot) slots;
     KN_VEC(kn_size)
@@ -56,18 +59,8 @@ static const kn_expr *aligned_bytes(const kn_plan *p, const kn_buffer *b)
 
 static int64_t typical_value(const kn_plan *p, const kn_expr *bytes)
 {
-    kn_size sizes[64];
-    int64_t values[64];
-    int n = 0;
-    for (int i = 0; i < p->main->nparams && n < 64; i++) {
-        const kn_param *q = &p->main->params[i];
-        if (q->mode == KN_PARAM_SCALAR) {
-            sizes[n] = (kn_size){q->buffer.name, q->lo, q->hi};
-            values[n++] = q->hi < TYPICAL ? q->hi : q->lo > TYPICAL ? q->lo : TYPICAL;
-        }
-    }
     int64_t value;
-    return kn_index_eval(bytes, sizes, values, n, &value) ? value : INT64_MAX;
+    return kn_index_eval(bytes, p->sizes, p->typical, p->nsizes, &value) ? value : INT64_MAX;
 }
 
 static void touch(kn_plan *p, const char *buffer)
@@ -149,16 +142,8 @@ static int best_slot(const kn_plan *p, const kn_live *live)
 /* Whether x >= y for all values of the sizes. */
 static bool covers(const kn_plan *p, const kn_expr *x, const kn_expr *y)
 {
-    kn_size sizes[64];
-    int n = 0;
-    for (int i = 0; i < p->main->nparams && n < 64; i++) {
-        const kn_param *q = &p->main->params[i];
-        if (q->mode == KN_PARAM_SCALAR) {
-            sizes[n++] = (kn_size){q->buffer.name, q->lo, q->hi};
-        }
-    }
     return kn_expr_equal(x, y) ||
-           kn_index_range(kn_index_sub(p->unit->arena, x, y), sizes, n).lo >= 0;
+           kn_index_range(kn_index_sub(p->unit->arena, x, y), p->sizes, p->nsizes).lo >= 0;
 }
 
 /* A chain of layers asks for the same few sizes over and over: only those that count are kept. */
@@ -205,10 +190,20 @@ static void assign_slots(kn_plan *p)
     }
 }
 
+static void suppose_sizes(kn_plan *p)
+{
+    p->sizes = kn_func_sizes(p->unit->arena, p->main, &p->nsizes);
+    p->typical = KN_ARRAY(p->unit->arena, int64_t, p->nsizes + 1);
+    for (int i = 0; i < p->nsizes; i++) {
+        const kn_size *z = &p->sizes[i];
+        p->typical[i] = z->hi < TYPICAL ? z->hi : z->lo > TYPICAL ? z->lo : TYPICAL;
+    }
+}
+
 void kn_pass_plan(kn_unit *u)
 {
-    kn_plan p = {
-        .unit = u, .main = u->module->funcs[u->module->nfuncs - 1], .owner = kn_map_make(u->arena)};
+    kn_plan p = {.unit = u, .main = kn_module_main(u->module), .owner = kn_map_make(u->arena)};
+    suppose_sizes(&p);
     find_lifetimes(&p);
     assign_slots(&p);
     const kn_expr **offsets = KN_ARRAY(u->arena, const kn_expr *, p.slots.n + 1);

@@ -118,6 +118,6 @@ void kn_pass_scratch(kn_unit *u)
         append_parameters(&s, m->funcs[i]);
     }
     if (m->nfuncs) {
-        supply_calls(&s, m->funcs[m->nfuncs - 1]);
+        supply_calls(&s, kn_module_main(m));
     }
 }

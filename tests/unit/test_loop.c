@@ -202,6 +202,7 @@ static const struct {
     const char *text, *message;
 } refused_modules[] = {
     {"module @m { func @f() { } func @f() { } }", "function f is defined twice"},
+    {"module @m { func @main() { } func @f() { } }", "main is not the last function"},
     {"module @m { func @f(n: index in 3:2) { } }", "function f: the bounds of `n` are empty"},
     {"module @m { func @f(in A: f32[2] @ddr aliases A) { } }",
      "function f: `A` aliases, but is no `out` parameter"},
