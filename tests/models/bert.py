@@ -231,14 +231,17 @@ def save(model, path, external):
     print(f"{' + '.join(files)}: {len(model.graph.node)} nodes, {size} bytes")
 
 
-def run(path, batches):
-    """Runs the file by onnxruntime on id lists of any lengths, padded with 0 and masked.
-
-    Returns [last_hidden_state (batch, seq, d), embedding (batch, d)]."""
-    import onnxruntime
-
+def padded(batches):
+    """{input name: array} for id lists of any lengths, padded with 0 and masked."""
     seq = max(map(len, batches))
     ids = np.array([b + [0] * (seq - len(b)) for b in batches], np.int64)
     mask = np.array([[1] * len(b) + [0] * (seq - len(b)) for b in batches], np.int64)
+    return dict(zip(INPUTS, (ids, mask, np.zeros_like(ids))))
+
+
+def run(path, inputs):
+    """{output name: array} by onnxruntime: last_hidden_state (batch, seq, d), embedding (batch, d)."""
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return session.run(None, dict(zip(INPUTS, (ids, mask, np.zeros_like(ids)))))
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))

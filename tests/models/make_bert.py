@@ -43,9 +43,10 @@ def random_weights(config, seed):
 def check(path, config):
     """One run on a batch of two lengths."""
     ids = [[n % config["vocab_size"] for n in range(start, 12)] for start in (1, 4)]
-    hidden, embedding = bert.run(path, ids)
+    out = bert.run(path, bert.padded(ids))
+    hidden = out["last_hidden_state"]
     assert hidden.shape == (2, 11, config["hidden_size"]) and np.isfinite(hidden).all()
-    assert np.allclose(np.linalg.norm(embedding, axis=1), 1, atol=1e-4)
+    assert np.allclose(np.linalg.norm(out["embedding"], axis=1), 1, atol=1e-4)
     print(f"{path}: runs")
 
 
