@@ -235,3 +235,90 @@ bool kn_expr_has_load(const kn_expr *e)
         has = kn_expr_has_load(e->args[i]);
     return has;
 }
+
+/* ---- Walks ---- */
+
+static void visit(kn_loop *s, void (*fn)(void *, kn_loop *), void *env)
+{
+    fn(env, s);
+    kn_block_visit(s->body, fn, env);
+    kn_block_visit(s->orelse, fn, env);
+}
+
+void kn_block_visit(kn_block b, void (*fn)(void *env, kn_loop *s), void *env)
+{
+    for (int i = 0; i < b.n; i++)
+        visit(b.at[i], fn, env);
+}
+
+typedef struct {
+    void (*fn)(void *env, kn_buffer_use use);
+    void *env;
+} use_walk;
+
+static void use_load(void *env, const kn_expr *e)
+{
+    const use_walk *w = env;
+    if (e->kind == KN_E_LOAD)
+        w->fn(w->env, (kn_buffer_use){e->name, e->args, e->nargs});
+}
+
+static void use_loads(use_walk *w, const kn_expr *const *list, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (list[i])
+            kn_expr_visit(list[i], use_load, w);
+    }
+}
+
+static void use_statement(void *env, kn_loop *s)
+{
+    use_walk *w = env;
+    use_loads(w, (const kn_expr *const[]){s->lo, s->hi, s->expr}, 3);
+    use_loads(w, s->args, s->nargs);
+    if (s->kind == KN_S_STORE)
+        w->fn(w->env, (kn_buffer_use){s->name, s->args, s->nargs});
+}
+
+void kn_loop_uses(kn_loop *s, void (*fn)(void *env, kn_buffer_use use), void *env)
+{
+    use_walk w = {fn, env};
+    visit(s, use_statement, &w);
+}
+
+typedef struct {
+    kn_arena *arena;
+    const kn_expr *(*fn)(void *env, const kn_expr *e);
+    void *env;
+} map_walk;
+
+static const kn_expr *map_one(const map_walk *m, const kn_expr *e)
+{
+    return e ? m->fn(m->env, e) : NULL;
+}
+
+static const kn_expr *const *map_list(const map_walk *m, const kn_expr *const *list, int n)
+{
+    const kn_expr **out = n ? KN_ARRAY(m->arena, const kn_expr *, n) : NULL;
+    for (int i = 0; i < n; i++)
+        out[i] = map_one(m, list[i]);
+    return out;
+}
+
+static void map_statement(void *env, kn_loop *s)
+{
+    const map_walk *m = env;
+    s->lo = map_one(m, s->lo);
+    s->hi = map_one(m, s->hi);
+    s->expr = map_one(m, s->expr);
+    s->args = map_list(m, s->args, s->nargs);
+    s->buffer.shape = map_list(m, s->buffer.shape, s->buffer.rank);
+    s->buffer.offset = map_one(m, s->buffer.offset);
+}
+
+void kn_block_map(kn_arena *a, kn_block b, const kn_expr *(*fn)(void *env, const kn_expr *e),
+                  void *env)
+{
+    map_walk m = {a, fn, env};
+    kn_block_visit(b, map_statement, &m);
+}

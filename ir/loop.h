@@ -135,6 +135,20 @@ kn_func *kn_module_main(const kn_module *m);
 /* The scalar parameters of a function, which are its sizes, in their order. */
 kn_size *kn_func_sizes(kn_arena *a, const kn_func *f, int *n);
 
+/* Walks: fn for every statement of a block and of the blocks in it, outer ones first; */
+void kn_block_visit(kn_block b, void (*fn)(void *env, kn_loop *s), void *env);
+/* for every read or write of a buffer's elements in a statement and what it holds (a whole buffer
+   that is passed on is one without subscripts); */
+typedef struct {
+    const char *buffer;
+    const kn_expr *const *subs;
+    int nsubs;
+} kn_buffer_use;
+void kn_loop_uses(kn_loop *s, void (*fn)(void *env, kn_buffer_use use), void *env);
+/* and all expressions of a block, each replaced by fn of it. */
+void kn_block_map(kn_arena *a, kn_block b, const kn_expr *(*fn)(void *env, const kn_expr *e),
+                  void *env);
+
 /* Letters, digits, _ and inner dots, and no word that an expression reads otherwise: `i8`, `where`.
  */
 bool kn_loop_name_ok(const char *name);

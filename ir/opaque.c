@@ -5,18 +5,21 @@
    function:
 
      (X[*b, n], k: const) -> V: typeof(X)[*b, k], I: i64[*b, k]:
-     loops: func @topk(b: index, n: index, k: index, in X: typeof(X)[b, n] @ddr, out V: typeof(X)[b,
-   k] @ddr, out I: i64[b, k] @ddr) { ... }
+     loops:
+     func @topk(b: index, n: index, k: index, in X: typeof(X)[b, n] @ddr,
+                out V: typeof(X)[b, k] @ddr, out I: i64[b, k] @ddr) { ... }
 
    How they meet:
    - typeof(T) in the loops, T any operand or result, is replaced by its type before they are
-   parsed.
+     parsed.
    - A scalar parameter is named like a size or an attribute of the signature and stands for its
-   value at this node; one named like a pack (b for *b) for the product of the pack's dimensions.
-   All are substituted.
+     value at this node; one named like a pack (b for *b) for the product of the pack's dimensions.
+     All are substituted.
    - A buffer parameter is named like a tensor of the signature: same type, same number of elements;
-   packs may be merged into one dimension, as above, since buffers are row-major. The function that
-   comes out has the nest's sizes as scalar parameters, then the nest's tensors in order. */
+     packs may be merged into one dimension, as above, since buffers are row-major.
+
+   The function that comes out has the nest's sizes as scalar parameters, then the nest's tensors in
+   order. */
 #include <ctype.h>
 
 #include "ir/graph_internal.h"
@@ -134,19 +137,9 @@ static void subst_buffer(const binder *b, kn_buffer *buffer)
     buffer->offset = subst(b, buffer->offset);
 }
 
-static void subst_block(const binder *b, kn_block block)
+static const kn_expr *subst_in(void *env, const kn_expr *e)
 {
-    for (int i = 0; i < block.n; i++) {
-        kn_loop *s = block.at[i];
-        s->lo = subst(b, s->lo);
-        s->hi = subst(b, s->hi);
-        s->expr = subst(b, s->expr);
-        s->args = subst_all(b, s->args, s->nargs);
-        if (s->kind == KN_S_ALLOC || s->kind == KN_S_VIEW)
-            subst_buffer(b, &s->buffer);
-        subst_block(b, s->body);
-        subst_block(b, s->orelse);
-    }
+    return subst(env, e);
 }
 
 /* ---- parameters ---- */
@@ -205,7 +198,7 @@ const kn_func *kn_opaque_func(kn_arena *a, const kn_node *n, const kn_nest *nest
         params[count++] = size_param(&nest->sizes[i]);
     for (int i = 0; i < nest->ntensors; i++)
         params[count++] = tensor_param(&b, f, &nest->tensors[i]);
-    subst_block(&b, f->body);
+    kn_block_map(b.a, f->body, subst_in, &b);
     f->params = params;
     f->nparams = count;
     return f;

@@ -119,39 +119,23 @@ static const kn_expr *pitched(void *env, const kn_expr *e)
     return kn_load(p->arena, e->type, e->name, &at, 1);
 }
 
-static const kn_expr *rewritten(pitching *p, const kn_expr *e)
+static const kn_expr *rewritten(void *env, const kn_expr *e)
 {
-    return e ? kn_expr_rewrite(p->arena, e, pitched, p) : NULL;
+    const pitching *p = env;
+    return kn_expr_rewrite(p->arena, e, pitched, env);
 }
 
-static void rewrite_store(pitching *p, kn_loop *s)
+static void rewrite_statement(void *env, kn_loop *s)
 {
-    const kn_expr **args = KN_ARRAY(p->arena, const kn_expr *, s->nargs + 1);
-    for (int i = 0; i < s->nargs; i++) {
-        args[i] = rewritten(p, s->args[i]);
-    }
-    const char *pitch = pitch_of(p->in, s->name);
+    const pitching *p = env;
+    const char *pitch = s->kind == KN_S_STORE ? pitch_of(p->in, s->name) : NULL;
     if (pitch) {
-        args[0] = linear(p->arena, pitch, args[0], args[1]);
+        const kn_expr **at = KN_ARRAY(p->arena, const kn_expr *, 1);
+        at[0] = linear(p->arena, pitch, s->args[0], s->args[1]);
+        s->args = at;
         s->nargs = 1;
-    }
-    s->args = args;
-}
-
-static void rewrite_block(pitching *p, kn_block b)
-{
-    for (int i = 0; i < b.n; i++) {
-        kn_loop *s = b.at[i];
-        s->lo = rewritten(p, s->lo);
-        s->hi = rewritten(p, s->hi);
-        s->expr = rewritten(p, s->expr);
-        if (s->kind == KN_S_STORE) {
-            rewrite_store(p, s);
-        } else if (s->kind == KN_S_ALLOC) {
-            s->buffer.space = kn_intern(kn_arena_ctx(p->arena), "local");
-        }
-        rewrite_block(p, s->body);
-        rewrite_block(p, s->orelse);
+    } else if (s->kind == KN_S_ALLOC) {
+        s->buffer.space = kn_intern(kn_arena_ctx(p->arena), "local");
     }
 }
 
@@ -233,6 +217,7 @@ kn_func *kn_instruction_func(kn_arena *a, const kn_instruction *in, kn_loc loc)
     f->name = in->name;
     f->loc = loc;
     add_params(a, f, in, nest, loc);
-    rewrite_block(&p, f->body);
+    kn_block_map(p.arena, f->body, rewritten, &p);
+    kn_block_visit(f->body, rewrite_statement, &p);
     return f;
 }

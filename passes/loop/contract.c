@@ -11,66 +11,31 @@ typedef struct {
     /* While looking: the dimensions that are still there, and those at which every access has
      * `var`. */
     const char *var;
-    bool found, everywhere[KN_MAX_RANK], var_elsewhere;
+    bool found, everywhere[KN_MAX_RANK];
     bool removed[KN_MAX_RANK];
 } kn_contraction;
 
 /* ---- uses ---- */
 
-static void see_access(kn_contraction *c, const kn_expr *const *subs, int n)
-{
-    c->found = true;
-    for (int i = 0; i < n && c->var; i++) {
-        bool is_var = subs[i]->kind == KN_E_VAR && subs[i]->name == c->var;
-        c->everywhere[i] = c->everywhere[i] && is_var;
-        c->var_elsewhere = c->var_elsewhere || (!c->removed[i] && kn_expr_uses(subs[i], c->var));
-    }
-}
-
-static void see_load(void *env, const kn_expr *e)
+static void see_use(void *env, kn_buffer_use use)
 {
     kn_contraction *c = env;
-    if (e->kind == KN_E_LOAD && e->name == c->name) {
-        see_access(c, e->args, e->nargs);
+    if (use.buffer != c->name) {
+        return;
+    }
+    c->found = true;
+    for (int i = 0; i < use.nsubs && c->var; i++) {
+        const kn_expr *sub = use.subs[i];
+        bool is_var = sub->kind == KN_E_VAR && sub->name == c->var;
+        c->everywhere[i] = c->everywhere[i] && is_var;
     }
 }
 
-static void see_expr(kn_contraction *c, const kn_expr *e)
-{
-    if (e) {
-        kn_expr_visit(e, see_load, c);
-    }
-}
-
-static void see_block(kn_contraction *c, kn_block b);
-
-static void see_statement(kn_contraction *c, const kn_loop *s)
-{
-    see_expr(c, s->lo);
-    see_expr(c, s->hi);
-    see_expr(c, s->expr);
-    for (int i = 0; i < s->nargs; i++) {
-        see_expr(c, s->args[i]);
-    }
-    if (s->kind == KN_S_STORE && s->name == c->name) {
-        see_access(c, s->args, s->nargs);
-    }
-    see_block(c, s->body);
-    see_block(c, s->orelse);
-}
-
-static void see_block(kn_contraction *c, kn_block b)
-{
-    for (int i = 0; i < b.n; i++) {
-        see_statement(c, b.at[i]);
-    }
-}
-
-static bool uses(kn_contraction *c, const kn_loop *s)
+static bool uses(kn_contraction *c, kn_loop *s)
 {
     c->found = false;
     c->var = NULL;
-    see_statement(c, s);
+    kn_loop_uses(s, see_use, c);
     return c->found;
 }
 
@@ -100,28 +65,17 @@ static const kn_expr *drop_subscripts(void *env, const kn_expr *e)
     return kn_load(c->arena, e->type, e->name, subs, n);
 }
 
-static const kn_expr *rewritten(kn_contraction *c, const kn_expr *e)
+static const kn_expr *rewritten(void *env, const kn_expr *e)
 {
-    return e ? kn_expr_rewrite(c->arena, e, drop_subscripts, c) : NULL;
+    kn_contraction *c = env;
+    return kn_expr_rewrite(c->arena, e, drop_subscripts, c);
 }
 
-static void rewrite_block(kn_contraction *c, kn_block b)
+static void rewrite_target(void *env, kn_loop *s)
 {
-    for (int i = 0; i < b.n; i++) {
-        kn_loop *s = b.at[i];
-        s->expr = rewritten(c, s->expr);
-        if (s->nargs) {
-            const kn_expr **args = KN_ARRAY(c->arena, const kn_expr *, s->nargs);
-            for (int k = 0; k < s->nargs; k++) {
-                args[k] = rewritten(c, s->args[k]);
-            }
-            s->args = args;
-        }
-        if (s->kind == KN_S_STORE && s->name == c->name) {
-            s->args = without_removed(c, s->args, s->nargs, &s->nargs);
-        }
-        rewrite_block(c, s->body);
-        rewrite_block(c, s->orelse);
+    kn_contraction *c = env;
+    if (s->kind == KN_S_STORE && s->name == c->name) {
+        s->args = without_removed(c, s->args, s->nargs, &s->nargs);
     }
 }
 
@@ -131,11 +85,12 @@ static void rewrite_block(kn_contraction *c, kn_block b)
 static int walked_dimension(kn_contraction *c, const kn_loop *loop, int rank)
 {
     c->var = loop->name;
-    c->var_elsewhere = false;
     for (int i = 0; i < rank; i++) {
         c->everywhere[i] = !c->removed[i];
     }
-    see_block(c, loop->body);
+    for (int i = 0; i < loop->body.n; i++) {
+        kn_loop_uses(loop->body.at[i], see_use, c);
+    }
     for (int i = 0; i < rank; i++) {
         if (c->everywhere[i]) {
             return i;
@@ -187,7 +142,8 @@ static void contract(kn_arena *a, kn_block *body, kn_loop *alloc)
     }
     kn_buffer *buffer = &alloc->buffer;
     buffer->shape = without_removed(&c, buffer->shape, buffer->rank, &buffer->rank);
-    rewrite_block(&c, *b);
+    kn_block_map(a, *b, rewritten, &c);
+    kn_block_visit(*b, rewrite_target, &c);
     insert(a, b, first, alloc);
 }
 
@@ -205,14 +161,16 @@ static void contract_function(kn_arena *a, kn_func *f)
 }
 
 /* Functions that call others are left alone: what a callee does to a buffer is not seen here. */
+static void see_call(void *env, kn_loop *s)
+{
+    bool *found = env;
+    *found = *found || s->kind == KN_S_CALL || s->kind == KN_S_VIEW;
+}
+
 static bool has_calls(kn_block b)
 {
     bool found = false;
-    for (int i = 0; i < b.n && !found; i++) {
-        const kn_loop *s = b.at[i];
-        found = s->kind == KN_S_CALL || s->kind == KN_S_VIEW || has_calls(s->body) ||
-                has_calls(s->orelse);
-    }
+    kn_block_visit(b, see_call, &found);
     return found;
 }
 

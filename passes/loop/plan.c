@@ -63,40 +63,12 @@ static int64_t typical_value(const kn_plan *p, const kn_expr *bytes)
     return kn_index_eval(bytes, p->sizes, p->typical, p->nsizes, &value) ? value : INT64_MAX;
 }
 
-static void touch(kn_plan *p, const char *buffer)
+static void touch(void *env, kn_buffer_use use)
 {
-    int owner = (int)(intptr_t)kn_map_get(&p->owner, buffer);
+    kn_plan *p = env;
+    int owner = (int)(intptr_t)kn_map_get(&p->owner, use.buffer);
     if (owner) {
         p->lives.at[owner - 1].last = p->at;
-    }
-}
-
-static void touch_load(void *env, const kn_expr *e)
-{
-    if (e->kind == KN_E_LOAD) {
-        touch(env, e->name);
-    }
-}
-
-static void touch_statement(kn_plan *p, const kn_loop *s)
-{
-    const kn_expr *parts[] = {s->lo, s->hi, s->expr};
-    for (int i = 0; i < 3; i++) {
-        if (parts[i]) {
-            kn_expr_visit(parts[i], touch_load, p);
-        }
-    }
-    for (int i = 0; i < s->nargs; i++) {
-        kn_expr_visit(s->args[i], touch_load, p);
-    }
-    if (s->kind == KN_S_STORE) {
-        touch(p, s->name);
-    }
-    for (int i = 0; i < s->body.n; i++) {
-        touch_statement(p, s->body.at[i]);
-    }
-    for (int i = 0; i < s->orelse.n; i++) {
-        touch_statement(p, s->orelse.at[i]);
     }
 }
 
@@ -117,7 +89,7 @@ static void find_lifetimes(kn_plan *p)
         } else if (s->kind == KN_S_VIEW) {
             kn_map_set(&p->owner, s->buffer.name, kn_map_get(&p->owner, s->name));
         }
-        touch_statement(p, s);
+        kn_loop_uses(s, touch, p);
     }
 }
 

@@ -24,30 +24,16 @@ typedef struct {
     bool found;
 } kn_mention;
 
-static void mention(void *env, const kn_expr *e)
+static void mention(void *env, kn_buffer_use use)
 {
     kn_mention *m = env;
-    m->found = m->found || (e->kind == KN_E_LOAD && e->name == m->name);
+    m->found = m->found || use.buffer == m->name;
 }
 
-static bool mentions(const kn_loop *s, const char *name)
+static bool mentions(kn_loop *s, const char *name)
 {
-    kn_mention m = {name, s->kind == KN_S_STORE && s->name == name};
-    const kn_expr *parts[] = {s->expr, s->lo, s->hi};
-    for (int i = 0; i < 3; i++) {
-        if (parts[i]) {
-            kn_expr_visit(parts[i], mention, &m);
-        }
-    }
-    for (int i = 0; i < s->nargs; i++) {
-        kn_expr_visit(s->args[i], mention, &m);
-    }
-    for (int i = 0; i < s->body.n && !m.found; i++) {
-        m.found = mentions(s->body.at[i], name);
-    }
-    for (int i = 0; i < s->orelse.n && !m.found; i++) {
-        m.found = mentions(s->orelse.at[i], name);
-    }
+    kn_mention m = {name, false};
+    kn_loop_uses(s, mention, &m);
     return m.found;
 }
 
