@@ -188,10 +188,17 @@ void kn_module_verify(kn_ctx *ctx, const kn_module *m);
 void kn_func_verify(kn_ctx *ctx, const kn_module *m,
                     const kn_func *f); /* m: for callees, or NULL */
 
+/* The function of a nest whose statements have become `loops`: its sizes as scalar parameters, then
+   its tensors (IN, OUT, INOUT); what the sizes must satisfy is checked first, temporaries are
+   allocated in ddr. An opaque nest is its function. */
+kn_func *kn_nest_func(kn_arena *a, const kn_nest *nest, kn_block loops);
+/* The check that an access of a tensor is `inside`. */
+kn_loop *kn_nest_bounds_check(kn_arena *a, const kn_nest *nest, const char *tensor,
+                              const kn_expr *inside);
+
 /* The reference lowering: one nest of plain loops a statement, in the order of the notation, no
-   isl, no fusion. Parameters: the nest's sizes as scalars, then its tensors (IN, OUT, INOUT;
-   temporaries are allocs in ddr). Data-dependent subscripts get a `check`. What the interpreter
-   runs for a graph, and what every later stage is compared with. */
+   isl, no fusion. Data-dependent subscripts get a `check`. What the interpreter runs for a graph,
+   and what every later stage is compared with. */
 kn_func *kn_lower_reference(kn_arena *a, const kn_nest *nest);
 
 /* ---- the interpreter: compiled to a flat form, then run ---- */

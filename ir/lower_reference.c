@@ -65,8 +65,7 @@ static void check_access(lowering *lw, kn_block_builder *b, const char *tensor,
         const kn_expr *cond = unproved(lw, subs[d], t->shape[d]);
         if (!cond || checked_already(lw, cond))
             continue;
-        const char *message = kn_intern_f(lw->ctx, "subscript %d of %s is out of range", d, tensor);
-        add(lw, b, kn_loop_check(lw->arena, cond, message));
+        add(lw, b, kn_nest_bounds_check(lw->arena, lw->nest, tensor, cond));
         if (!kn_expr_uses(cond, lw->target))
             kn_push(lw->arena, &lw->checked, cond);
     }
@@ -255,92 +254,25 @@ static void lower_stmts(lowering *lw, kn_block_builder *b)
 
 /* ---- The function ---- */
 
-static kn_buffer buffer_of(const lowering *lw, const kn_tensor *t)
-{
-    return (kn_buffer){.name = t->name,
-                       .type = t->type,
-                       .rank = t->rank,
-                       .shape = (const kn_expr *const *)t->shape,
-                       .space = kn_intern(lw->ctx, "ddr")};
-}
-
-static kn_param_mode mode_of(kn_role role)
-{
-    switch (role) {
-    case KN_ROLE_IN: return KN_PARAM_IN;
-    case KN_ROLE_OUT: return KN_PARAM_OUT;
-    case KN_ROLE_INOUT: return KN_PARAM_INOUT;
-    case KN_ROLE_TEMP: break;
-    }
-    assert(0 && "a temporary is no parameter");
-    return KN_PARAM_IN;
-}
-
-static void add_params(lowering *lw, kn_func *f)
+static void know_sizes(lowering *lw)
 {
     const kn_nest *nest = lw->nest;
-    f->params = KN_ARRAY(lw->arena, kn_param, nest->nsizes + nest->ntensors);
-    for (int i = 0; i < nest->nsizes; i++) {
-        const kn_size *s = &nest->sizes[i];
-        kn_param *p = &f->params[f->nparams++];
-        p->mode = KN_PARAM_SCALAR;
-        p->buffer.name = s->name;
-        p->buffer.type = KN_INDEX;
-        p->lo = s->lo;
-        p->hi = s->hi;
-        kn_known_size(&lw->known, s->name, s->lo, s->hi);
-    }
-    for (int i = 0; i < nest->ntensors; i++) {
-        const kn_tensor *t = &nest->tensors[i];
-        if (t->role == KN_ROLE_TEMP)
-            continue;
-        kn_param *p = &f->params[f->nparams++];
-        p->mode = mode_of(t->role);
-        p->buffer = buffer_of(lw, t);
-    }
-}
-
-static void add_requirements(lowering *lw, kn_block_builder *b)
-{
-    for (int i = 0; i < lw->nest->nrequires; i++) {
-        const kn_expr *cond = lw->nest->requires_[i];
-        kn_str text = kn_str_make(lw->arena);
-        kn_put(&text, "required: ");
-        kn_expr_print(&text, cond, false);
-        add(lw, b, kn_loop_check(lw->arena, cond, kn_intern(lw->ctx, kn_str_get(&text))));
-        kn_known_assume(&lw->known, cond, true);
-    }
-}
-
-static void add_temporaries(lowering *lw, kn_block_builder *b)
-{
-    for (int i = 0; i < lw->nest->ntensors; i++) {
-        const kn_tensor *t = &lw->nest->tensors[i];
-        if (t->role == KN_ROLE_TEMP)
-            add(lw, b, kn_loop_alloc(lw->arena, buffer_of(lw, t)));
-    }
+    for (int i = 0; i < nest->nsizes; i++)
+        kn_known_size(&lw->known, nest->sizes[i].name, nest->sizes[i].lo, nest->sizes[i].hi);
+    for (int i = 0; i < nest->nrequires; i++)
+        kn_known_assume(&lw->known, nest->requires_[i], true);
 }
 
 kn_func *kn_lower_reference(kn_arena *a, const kn_nest *nest)
 {
-    if (nest->opaque) {
-        kn_func *copy = KN_NEW(a, kn_func);
-        *copy = *nest->opaque;
-        return copy;
-    }
+    if (nest->opaque)
+        return kn_nest_func(a, nest, (kn_block){0});
     kn_nest *split = kn_nest_split(a, nest);
     lowering lw = {.arena = a, .ctx = kn_arena_ctx(a), .nest = split};
     lw.known.arena = a;
     rename_iterators(&lw, split);
-    lw.loc = nest->nstmts ? nest->stmts[0].loc : kn_loc_none();
-    kn_func *f = KN_NEW(a, kn_func);
-    f->name = nest->name ? nest->name : kn_intern(lw.ctx, "nest");
-    f->loc = lw.loc;
-    add_params(&lw, f);
+    know_sizes(&lw);
     kn_block_builder b = new_block(&lw);
-    add_requirements(&lw, &b);
-    add_temporaries(&lw, &b);
     lower_stmts(&lw, &b);
-    f->body = kn_block_done(&b);
-    return f;
+    return kn_nest_func(a, split, kn_block_done(&b));
 }

@@ -126,9 +126,8 @@ static kn_loop *bounds_check(kn_poly *p, const kn_access *access, const kn_bindi
     if (access->guard) {
         cond = kn_op2(a, KN_OP_LOR, kn_op1(a, KN_OP_LNOT, access->guard), cond);
     }
-    const char *message = kn_intern_f(p->ctx, "%s: an index into %s is out of range", p->nest->name,
-                                      p->nest->tensors[access->tensor].name);
-    return kn_loop_check(a, kn_expr_subst(a, cond, b, n), message);
+    return kn_nest_bounds_check(a, p->nest, p->nest->tensors[access->tensor].name,
+                                kn_expr_subst(a, cond, b, n));
 }
 
 static bool same_check(const kn_access *x, const kn_access *y)

@@ -56,59 +56,16 @@ static const char *ddr(kn_lowering *l)
 
 /* ---- kernels ---- */
 
-static kn_block allocate_temporaries(kn_lowering *l, const kn_nest *nest, kn_block loops)
-{
-    kn_block_builder b = {.arena = l->arena};
-    for (int i = 0; i < nest->ntensors; i++) {
-        const kn_tensor *t = &nest->tensors[i];
-        if (t->role == KN_ROLE_TEMP) {
-            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape,
-                                ddr(l),  NULL};
-            kn_block_add(&b, kn_loop_alloc(l->arena, buffer));
-        }
-    }
-    for (int i = 0; i < nest->nrequires; i++) {
-        const char *message = kn_intern_f(l->ctx, "%s: sizes do not agree", nest->name);
-        kn_block_add(&b, kn_loop_check(l->arena, nest->requires_[i], message));
-    }
-    for (int i = 0; i < loops.n; i++) {
-        kn_block_add(&b, loops.at[i]);
-    }
-    return kn_block_done(&b);
-}
-
-static void add_parameters(kn_lowering *l, kn_func *f, const kn_nest *nest)
-{
-    f->params = KN_ARRAY(l->arena, kn_param, nest->nsizes + nest->ntensors + 1);
-    for (int i = 0; i < nest->nsizes; i++) {
-        const kn_size *z = &nest->sizes[i];
-        f->params[f->nparams++] =
-            (kn_param){.buffer = {.name = z->name, .type = KN_INDEX}, .lo = z->lo, .hi = z->hi};
-    }
-    static const kn_param_mode mode[] = {KN_PARAM_IN, KN_PARAM_OUT, KN_PARAM_INOUT, KN_PARAM_INOUT};
-    for (int i = 0; i < nest->ntensors; i++) {
-        const kn_tensor *t = &nest->tensors[i];
-        if (t->role != KN_ROLE_TEMP) {
-            kn_buffer buffer = {t->name, t->type, t->rank, (const kn_expr *const *)t->shape,
-                                ddr(l),  NULL};
-            f->params[f->nparams++] = (kn_param){.mode = mode[t->role], .buffer = buffer};
-        }
-    }
-}
-
 static kn_func *make_kernel(kn_lowering *l, const kn_nest *composed)
 {
-    kn_func *f = KN_NEW(l->arena, kn_func);
-    if (composed->opaque) {
-        *f = *composed->opaque;
-    } else {
-        kn_nest *nest = kn_nest_split(l->arena, composed);
+    kn_nest *nest = kn_nest_split(l->arena, composed);
+    kn_block loops = {0};
+    if (!nest->opaque) {
         kn_poly *p = kn_poly_create(l->arena, nest);
-        kn_schedule *s = kn_schedule_fuse(l->arena, p, nest);
-        f->body = allocate_temporaries(l, nest, kn_poly_loops(p, s));
+        loops = kn_poly_loops(p, kn_schedule_fuse(l->arena, p, nest));
         kn_poly_destroy(p);
-        add_parameters(l, f, nest);
     }
+    kn_func *f = kn_nest_func(l->arena, nest, loops);
     f->name = kn_intern_f(l->ctx, "k%d_%s", l->funcs.n, composed->name);
     kn_push(l->arena, &l->funcs, f);
     return f;

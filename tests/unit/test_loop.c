@@ -361,7 +361,7 @@ static void data_dependent_subscripts_are_checked(void **state)
     const kn_func *func = lowered(f, "g(W[v, n], I[s]) -> Y: Y[i, j] = W[I[i], j]", ops, 2);
     const char *text = printed_func(f->arena, func);
     assert_non_null(strstr(text, "check 0 <= cast(index, I[i]) && cast(index, I[i]) < 9 "
-                                 "\"subscript 0 of W is out of range\"\n"));
+                                 "\"g: an index into W is out of range\"\n"));
     kn_func_verify(f->ctx, NULL, func);
 }
 
