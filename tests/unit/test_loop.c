@@ -202,7 +202,8 @@ static const struct {
     const char *text, *message;
 } refused_modules[] = {
     {"module @m { func @f() { } func @f() { } }", "function f is defined twice"},
-    {"module @m { func @main() { } func @f() { } }", "main is not the last function"},
+    {"module @m { func @main() { } func @f() { } }",
+     "main is not the last function, which is the one that a run calls"},
     {"module @m { func @f(n: index in 3:2) { } }", "function f: the bounds of `n` are empty"},
     {"module @m { func @f(in A: f32[2] @ddr aliases A) { } }",
      "function f: `A` aliases, but is no `out` parameter"},
@@ -377,8 +378,8 @@ static void guarded_loads_are_checked_under_their_guard(void **state)
         "func @g(s: index in 1:64, in W: f32[9] @ddr, in I: i64[s] @ddr, out Y: f32[s] @ddr) {\n"
         "  for i in 0:s {\n"
         "    if I[i] >= 0:i64 {\n"
-        "      check 0 <= cast(index, I[i]) && cast(index, I[i]) < 9 \"subscript 0 of W is out of "
-        "range\"\n"
+        "      check 0 <= cast(index, I[i]) && cast(index, I[i]) < 9 \"g: an index into W is "
+        "out of range\"\n"
         "    }\n"
         "    Y[i] = select(I[i] >= 0:i64, W[cast(index, I[i])], 0.0)\n"
         "  }\n"
