@@ -464,28 +464,28 @@ typedef struct {
     int constants; /* < 0: the difference puts `from` first; > 0: last; 0: there is none */
 } kn_deciding_rows;
 
-static kn_deciding_rows deciding_rows(kn_arena *a, const kn_stmt_schedule *from,
-                                      const kn_stmt_schedule *to)
+static kn_deciding_rows deciding_rows(kn_arena *a, const kn_schedule_rows *s, int from, int to)
 {
-    kn_deciding_rows d = {KN_ARRAY(a, const kn_expr *, from->nrows + 1),
-                          KN_ARRAY(a, const kn_expr *, from->nrows + 1), 0, 0};
-    for (int i = 0; i < from->nrows && d.constants == 0; i++) {
+    kn_deciding_rows d = {KN_ARRAY(a, const kn_expr *, s->nrows + 1),
+                          KN_ARRAY(a, const kn_expr *, s->nrows + 1), 0, 0};
+    for (int i = 0; i < s->nrows && d.constants == 0; i++) {
+        const kn_expr *x = s->rows[from][i], *y = s->rows[to][i];
         int64_t f, t;
-        if (kn_index_const(from->rows[i], &f) && kn_index_const(to->rows[i], &t)) {
+        if (kn_index_const(x, &f) && kn_index_const(y, &t)) {
             d.constants = (f > t) - (f < t);
             continue;
         }
-        d.from[d.n] = from->rows[i];
-        d.to[d.n++] = to->rows[i];
+        d.from[d.n] = x;
+        d.to[d.n++] = y;
     }
     return d;
 }
 
 /* The instances of a dependence that the schedule runs in the wrong order, or NULL when there are
  * none. */
-static isl_map *violation(kn_poly *p, const kn_dependence *d, const kn_schedule *s)
+static isl_map *violation(kn_poly *p, const kn_dependence *d, const kn_schedule_rows *s)
 {
-    kn_deciding_rows rows = deciding_rows(p->arena, &s->stmts[d->from], &s->stmts[d->to]);
+    kn_deciding_rows rows = deciding_rows(p->arena, s, d->from, d->to);
     if (rows.n == 0 && rows.constants < 0) {
         return NULL;
     }
@@ -503,13 +503,14 @@ static isl_map *violation(kn_poly *p, const kn_dependence *d, const kn_schedule 
     return wrong;
 }
 
-static bool placed(const kn_schedule *s, const kn_dependence *d)
+static bool placed(const kn_schedule_rows *s, const kn_dependence *d)
 {
-    return s->stmts[d->from].nrows > 0 && s->stmts[d->to].nrows > 0;
+    return s->rows[d->from] && s->rows[d->to];
 }
 
-bool kn_poly_legal(kn_poly *p, const kn_schedule *s, int stmt)
+bool kn_poly_legal(kn_poly *p, const kn_schedule *schedule, int stmt)
 {
+    kn_schedule_rows rows = kn_schedule_derive(p->arena, schedule), *s = &rows;
     bool legal = true;
     for (int i = 0; i < p->deps.n && legal; i++) {
         const kn_dependence *d = &p->deps.at[i];
@@ -535,8 +536,9 @@ static const char *example_point(kn_poly *p, isl_map *wrong)
     return kept;
 }
 
-void kn_poly_require_legal(kn_poly *p, const kn_schedule *s)
+void kn_poly_require_legal(kn_poly *p, const kn_schedule *schedule)
 {
+    kn_schedule_rows rows = kn_schedule_derive(p->arena, schedule), *s = &rows;
     for (int i = 0; i < p->deps.n; i++) {
         const kn_dependence *d = &p->deps.at[i];
         isl_map *wrong = placed(s, d) ? violation(p, d, s) : NULL;

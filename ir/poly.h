@@ -20,8 +20,8 @@ kn_poly *kn_poly_create(kn_arena *a, const kn_nest *nest);
 void kn_poly_destroy(kn_poly *p);
 
 /* True when the schedule respects every dependence of statement `stmt` (-1: of all) among the
-   statements that are placed (nrows > 0); the others are ignored, so that a schedule can be built
-   statement by statement. Reductions without `strict` are unordered among their own instances. */
+   statements that are placed; the others are ignored, so that a schedule can be built statement by
+   statement. Reductions without `strict` are unordered among their own instances. */
 bool kn_poly_legal(kn_poly *p, const kn_schedule *s, int stmt);
 /* The same for all, raising KN_INVALID with the statement pair and an example point. */
 void kn_poly_require_legal(kn_poly *p, const kn_schedule *s);

@@ -300,7 +300,7 @@ static void add_node(kn_translation *t, kn_block_builder *out, isl_ast_node *nod
    each time; flat maps with constant dimensions make isl's generation several times slower. */
 typedef struct {
     kn_poly *poly;
-    const kn_schedule *schedule;
+    const kn_schedule_rows *schedule;
 } kn_tree;
 
 static bool all_constant(const kn_tree *t, const int *stmts, int n, int row)
@@ -308,7 +308,7 @@ static bool all_constant(const kn_tree *t, const int *stmts, int n, int row)
     bool all = true;
     for (int i = 0; i < n && all; i++) {
         int64_t value;
-        all = kn_index_const(t->schedule->stmts[stmts[i]].rows[row], &value);
+        all = kn_index_const(t->schedule->rows[stmts[i]][row], &value);
     }
     return all;
 }
@@ -316,7 +316,7 @@ static bool all_constant(const kn_tree *t, const int *stmts, int n, int row)
 static int64_t constant_at(const kn_tree *t, int stmt, int row)
 {
     int64_t value = 0;
-    kn_index_const(t->schedule->stmts[stmt].rows[row], &value);
+    kn_index_const(t->schedule->rows[stmt][row], &value);
     return value;
 }
 
@@ -352,7 +352,7 @@ static isl_schedule *band(const kn_tree *t, const int *stmts, int n, int row)
     kn_poly *p = t->poly;
     isl_union_pw_aff *all = NULL;
     for (int i = 0; i < n; i++) {
-        isl_pw_aff *pa = kn_poly_row(p, stmts[i], t->schedule->stmts[stmts[i]].rows[row]);
+        isl_pw_aff *pa = kn_poly_row(p, stmts[i], t->schedule->rows[stmts[i]][row]);
         isl_union_pw_aff *one = isl_union_pw_aff_from_pw_aff(pa);
         all = all ? isl_union_pw_aff_union_add(all, one) : one;
     }
@@ -373,7 +373,7 @@ static isl_schedule *leaves(const kn_tree *t, const int *stmts, int n)
 
 static isl_schedule *subtree(const kn_tree *t, const int *stmts, int n, int row)
 {
-    if (row == t->schedule->stmts[stmts[0]].nrows) {
+    if (row == t->schedule->nrows) {
         return leaves(t, stmts, n);
     }
     return all_constant(t, stmts, n, row) ? sequence(t, stmts, n, row) : band(t, stmts, n, row);
@@ -381,12 +381,9 @@ static isl_schedule *subtree(const kn_tree *t, const int *stmts, int n, int row)
 
 static isl_schedule *schedule_tree(kn_poly *p, const kn_schedule *s)
 {
-    kn_tree t = {p, s};
-    int *stmts = KN_ARRAY(p->arena, int, s->nstmts + 1);
-    for (int i = 0; i < s->nstmts; i++) {
-        stmts[i] = i;
-    }
-    return subtree(&t, stmts, s->nstmts, 0);
+    kn_schedule_rows rows = kn_schedule_derive(p->arena, s);
+    kn_tree t = {p, &rows};
+    return subtree(&t, s->sequence, s->nplaced, 0);
 }
 
 /* ---- names of the loops ---- */
@@ -406,24 +403,13 @@ static bool taken(kn_poly *p, isl_id_list *ids, const char *name)
     return found;
 }
 
-/* What the loop at a depth of the tree runs over in one statement, or NULL. */
-static const kn_expr *loop_row(const kn_stmt_schedule *s, int depth)
-{
-    int64_t value;
-    for (int i = 0; i < s->nrows; i++) {
-        if (!kn_index_const(s->rows[i], &value) && depth-- == 0) {
-            return s->rows[i];
-        }
-    }
-    return NULL;
-}
-
 /* The shortest name of an iterator that a loop runs over alone. */
 static const char *loop_name(kn_poly *p, const kn_schedule *s, int depth)
 {
     const char *name = NULL;
     for (int i = 0; i < s->nstmts; i++) {
-        const kn_expr *e = loop_row(&s->stmts[i], depth);
+        const kn_stmt_schedule *stmt = &s->stmts[i];
+        const kn_expr *e = depth < stmt->nloops ? stmt->rows[depth] : NULL;
         if (e && e->kind == KN_E_VAR && (!name || strlen(e->name) < strlen(name))) {
             name = e->name;
         }
@@ -433,9 +419,12 @@ static const char *loop_name(kn_poly *p, const kn_schedule *s, int depth)
 
 static isl_id_list *iterator_names(kn_poly *p, const kn_schedule *s)
 {
-    int nrows = s->stmts[0].nrows;
-    isl_id_list *ids = isl_id_list_alloc(p->isl, nrows);
-    for (int depth = 0; depth < nrows; depth++) {
+    int deepest = 0;
+    for (int i = 0; i < s->nstmts; i++) {
+        deepest = s->stmts[i].nloops > deepest ? s->stmts[i].nloops : deepest;
+    }
+    isl_id_list *ids = isl_id_list_alloc(p->isl, deepest);
+    for (int depth = 0; depth < deepest; depth++) {
         const char *stem = loop_name(p, s, depth), *name = stem;
         for (int k = 2; taken(p, ids, name); k++) {
             name = kn_intern_f(p->ctx, "%s_%d", stem, k);

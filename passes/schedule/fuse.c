@@ -1,23 +1,15 @@
-/* The default schedule of a kernel. Rows alternate between a place and a loop, (p0, i0, p1, i1,
-   ..., pd): two statements that agree on the first 2 d rows share d loops. Statements are placed in
-   order; each tries to share as many loops as it can with the statement placed before it, deepest
-   first, and isl decides whether the dependences allow it. Loops are lined up by the tensors that
-   both statements touch, so that a consumer follows its producer through a transposition. The
-   statement that starts a reduction slips in before the one placed last, where it can, so that it
-   does not keep the reduction's loops apart from its producer's. */
+/* The default schedule of a kernel. Statements are placed in order; each tries to share as many
+   loops as it can with the statement placed before it, deepest first, and isl decides whether the
+   dependences allow it. Loops are lined up by the tensors that both statements touch, so that a
+   consumer follows its producer through a transposition. The statement that starts a reduction slips
+   in before the one placed last, where it can, so that it does not keep the reduction's loops apart
+   from its producer's. */
 #include "passes/schedule/schedule.h"
-
-typedef struct {
-    int stmt, depth;
-    int place[KN_POLY_MAX_DEPTH + 1];
-    int order[KN_POLY_MAX_DEPTH]; /* iterator at each loop */
-} kn_placement;
 
 typedef struct {
     kn_arena *arena;
     kn_poly *poly;
     const kn_nest *nest;
-    int nrows;
     kn_schedule *schedule;
 } kn_fuser;
 
@@ -91,15 +83,16 @@ static bool same_range(const kn_iter *x, const kn_iter *y)
     return kn_expr_equal(x->lo, y->lo) && kn_expr_equal(x->hi, y->hi);
 }
 
-/* Lines up the first `depth` loops of s with those of p; the rest follow in their own order. */
-static bool line_up(const kn_stmt *p, const kn_placement *at, const kn_stmt *s, int depth,
-                    kn_placement *out)
+/* Lines up the first `depth` loops of s with those of p, by iterator: `order` is the iterators of s
+   from the outermost loop on. */
+static bool line_up(const kn_fuser *f, int p, int stmt, int depth, int *order)
 {
+    const kn_stmt *from = &f->nest->stmts[p], *s = &f->nest->stmts[stmt];
     bool used[KN_POLY_MAX_DEPTH] = {false};
     int n = 0;
     for (int k = 0; k < depth; k++) {
-        const kn_iter *want = &p->iters[at->order[k]];
-        int pick = aligned_iterator(p, s, want->name);
+        const kn_iter *want = &from->iters[iterator_of(from, f->schedule->stmts[p].rows[k])];
+        int pick = aligned_iterator(from, s, want->name);
         for (int i = 0; i < s->niters && pick < 0; i++) {
             pick = !used[i] && same_range(want, &s->iters[i]) ? i : -1;
         }
@@ -107,49 +100,55 @@ static bool line_up(const kn_stmt *p, const kn_placement *at, const kn_stmt *s, 
             return false;
         }
         used[pick] = true;
-        out->order[n++] = pick;
+        order[n++] = pick;
     }
     for (int i = 0; i < s->niters; i++) {
         if (!used[i]) {
-            out->order[n++] = i;
+            order[n++] = i;
         }
     }
     return true;
 }
 
-static void write_rows(kn_fuser *f, int stmt, const kn_placement *at)
+/* Places a statement at `at` of the sequence so that it shares `depth` loops with `last`. */
+static bool try_depth(kn_fuser *f, int stmt, int last, int depth, int at)
 {
     const kn_stmt *s = &f->nest->stmts[stmt];
-    const kn_expr **rows = KN_ARRAY(f->arena, const kn_expr *, f->nrows);
-    for (int k = 0; k < f->nrows; k++) {
-        int level = k / 2;
-        if (k % 2 == 0) {
-            rows[k] = kn_index(f->arena, level <= at->depth ? at->place[level] : 0);
-        } else {
-            rows[k] = level < at->depth
-                          ? kn_var(f->arena, KN_INDEX, s->iters[at->order[level]].name)
-                          : kn_index(f->arena, 0);
-        }
-    }
-    f->schedule->stmts[stmt] = (kn_stmt_schedule){f->nrows, rows};
-}
-
-/* Places a statement so that it shares `depth` loops with the one placed last, `offset` places from
- * it. */
-static bool try_depth(kn_fuser *f, int stmt, const kn_placement *last, int depth, int offset,
-                      kn_placement *out)
-{
-    const kn_stmt *s = &f->nest->stmts[stmt];
-    *out = (kn_placement){.stmt = stmt, .depth = s->niters};
-    if (!line_up(&f->nest->stmts[last->stmt], last, s, depth, out)) {
+    kn_schedule *schedule = f->schedule;
+    int order[KN_POLY_MAX_DEPTH];
+    if (!line_up(f, last, stmt, depth, order)) {
         return false;
     }
-    for (int k = 0; k < depth; k++) {
-        out->place[k] = last->place[k];
+    kn_stmt_schedule *own = &schedule->stmts[stmt];
+    *own = (kn_stmt_schedule){s->niters, KN_ARRAY(f->arena, int, s->niters + 1),
+                              KN_ARRAY(f->arena, const kn_expr *, s->niters + 1)};
+    for (int k = 0; k < s->niters; k++) {
+        bool shared = k < depth;
+        own->loops[k] = shared ? schedule->stmts[last].loops[k] : schedule->nloops + k - depth;
+        own->rows[k] = kn_var(f->arena, KN_INDEX, s->iters[order[k]].name);
     }
-    out->place[depth] = last->place[depth] + offset;
-    write_rows(f, stmt, out);
-    return kn_poly_legal(f->poly, f->schedule, stmt);
+    kn_schedule_place(schedule, stmt, at);
+    if (!kn_poly_legal(f->poly, schedule, stmt)) {
+        kn_schedule_remove(schedule, at);
+        return false;
+    }
+    schedule->nloops += s->niters - depth;
+    return true;
+}
+
+/* Where the loop at `depth` around the statement placed last begins. */
+static int before_loop(const kn_schedule *s, int last, int depth)
+{
+    int at = s->nplaced - 1;
+    const kn_stmt_schedule *l = &s->stmts[last];
+    while (at > 0 && depth < l->nloops) {
+        const kn_stmt_schedule *other = &s->stmts[s->sequence[at - 1]];
+        if (other->nloops <= depth || other->loops[depth] != l->loops[depth]) {
+            break;
+        }
+        at--;
+    }
+    return at;
 }
 
 /* Whether a statement gives a reduction that follows its start. */
@@ -160,20 +159,17 @@ static bool starts_reduction(const kn_nest *nest, int stmt)
            next->target == s->target;
 }
 
-/* Between the places of two statements there is room for one more, so that a start can slip in. */
-enum { STRIDE = 2 };
-
-static void place(kn_fuser *f, int stmt, kn_placement *last)
+static void place(kn_fuser *f, int stmt, int *last)
 {
     const kn_stmt *s = &f->nest->stmts[stmt];
-    kn_placement at;
-    bool fits = s->niters <= last->depth;
-    if (stmt && fits && starts_reduction(f->nest, stmt) &&
-        try_depth(f, stmt, last, s->niters, -1, &at)) {
+    kn_schedule *schedule = f->schedule;
+    int most = stmt ? schedule->stmts[*last].nloops : 0;
+    if (stmt && s->niters <= most && starts_reduction(f->nest, stmt) &&
+        try_depth(f, stmt, *last, s->niters, before_loop(schedule, *last, s->niters))) {
         return; /* the one placed last stays the last */
     }
-    int depth = last->depth < s->niters ? last->depth : s->niters;
-    while (depth >= 0 && !try_depth(f, stmt, last, depth, STRIDE, &at)) {
+    int depth = most < s->niters ? most : s->niters;
+    while (depth >= 0 && !try_depth(f, stmt, *last, depth, schedule->nplaced)) {
         depth--;
     }
     if (depth < 0) {
@@ -181,20 +177,13 @@ static void place(kn_fuser *f, int stmt, kn_placement *last)
                  "%s: no order of loops respects the dependences of statement %d on `%s`",
                  f->nest->name, stmt, s->target);
     }
-    *last = at;
+    *last = stmt;
 }
 
 kn_schedule *kn_schedule_fuse(kn_arena *a, kn_poly *p, const kn_nest *nest)
 {
-    kn_fuser f = {.arena = a, .poly = p, .nest = nest, .nrows = 1};
-    for (int i = 0; i < nest->nstmts; i++) {
-        int rows = 2 * nest->stmts[i].niters + 1;
-        f.nrows = rows > f.nrows ? rows : f.nrows;
-    }
-    f.schedule = KN_NEW(a, kn_schedule);
-    f.schedule->nstmts = nest->nstmts;
-    f.schedule->stmts = KN_ARRAY(a, kn_stmt_schedule, nest->nstmts + 1);
-    kn_placement last = {0};
+    kn_fuser f = {.arena = a, .poly = p, .nest = nest, .schedule = kn_schedule_make(a, nest)};
+    int last = 0;
     for (int i = 0; i < nest->nstmts; i++) {
         place(&f, i, &last);
     }
