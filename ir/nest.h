@@ -66,6 +66,10 @@ const char *kn_update_text(kn_update op); /* "=", "+=", ... */
 /* Splits every statement with `init` into a KN_SET of the identity and the update (without init).
  */
 kn_nest *kn_nest_split(kn_arena *a, const kn_nest *nest);
+/* All names of sizes, tensors and iterators. */
+kn_map kn_nest_names(kn_arena *a, const kn_nest *nest);
+/* `wanted`, or wanted_2, wanted_3, ... when taken; interned and entered in `used`. */
+const char *kn_unique_name(kn_arena *a, kn_map *used, const char *wanted);
 /* Readable text, one line a tensor and a statement: also the key under which equal kernels are
  * shared. */
 void kn_nest_print(kn_str *out, const kn_nest *nest);

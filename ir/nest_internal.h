@@ -5,12 +5,8 @@
 
 #include "ir/nest.h"
 
-/* All names of sizes, tensors and iterators. */
-kn_map kn_nest_names(kn_arena *a, const kn_nest *nest);
 /* Enters a name in `used`, whose values are private to these functions. */
 void kn_take_name(kn_arena *a, kn_map *used, const char *name);
-/* `wanted`, or wanted_2, wanted_3, ... when taken; interned and entered in `used`. */
-const char *kn_unique_name(kn_arena *a, kn_map *used, const char *wanted);
 /* A statement `target[box] = ` without a right side, over the elements that a reduction into
    s->target starts: in a dimension whose subscript has no iterators, that one; for the index of its
    `over`, that step; else the whole dimension under a fresh iterator. */

@@ -526,29 +526,45 @@ bool kn_poly_legal(kn_poly *p, const kn_schedule *schedule, int stmt)
     return legal;
 }
 
-static const char *example_point(kn_poly *p, isl_map *wrong)
+/* "t = 7, k = 6": an instance, from the coordinate `first` of a point on. */
+static void put_instance(kn_str *out, const kn_stmt *s, isl_point *point, int first)
 {
-    isl_basic_map *sample = isl_map_sample(isl_map_copy(wrong));
-    char *text = isl_basic_map_to_str(sample);
-    isl_basic_map_free(sample);
-    const char *kept = kn_intern(p->ctx, text ? text : "");
-    free(text);
-    return kept;
+    kn_putf(out, "`%s`%s", s->target, s->niters ? " at " : "");
+    for (int i = 0; i < s->niters; i++) {
+        isl_val *v = isl_point_get_coordinate_val(point, isl_dim_set, first + i);
+        kn_putf(out, "%s%s = %ld", i ? ", " : "", s->iters[i].name, isl_val_get_num_si(v));
+        isl_val_free(v);
+    }
 }
 
-void kn_poly_require_legal(kn_poly *p, const kn_schedule *schedule)
+/* "`S` at t = 7, k = 6 would run before `S` at t = 6, k = 7": one of the wrong pairs, which are
+   instances of `from` and of what depends on them. Takes the pairs. */
+static const char *example(kn_poly *p, const kn_dependence *d, isl_map *wrong)
+{
+    const kn_stmt *from = &p->nest->stmts[d->from], *to = &p->nest->stmts[d->to];
+    wrong =
+        isl_map_project_out(wrong, isl_dim_param, 0, (unsigned)isl_map_dim(wrong, isl_dim_param));
+    isl_point *point = isl_set_sample_point(isl_map_wrap(wrong));
+    kn_str text = kn_str_make(p->arena);
+    put_instance(&text, to, point, from->niters);
+    kn_put(&text, " would run before ");
+    put_instance(&text, from, point, 0);
+    isl_point_free(point);
+    return kn_intern(p->ctx, kn_str_get(&text));
+}
+
+void kn_poly_require_legal(kn_poly *p, const kn_schedule *schedule, kn_loc loc)
 {
     kn_schedule_rows rows = kn_schedule_derive(p->arena, schedule), *s = &rows;
     for (int i = 0; i < p->deps.n; i++) {
         const kn_dependence *d = &p->deps.at[i];
         isl_map *wrong = placed(s, d) ? violation(p, d, s) : NULL;
         if (wrong) {
-            const char *point = example_point(p, wrong);
-            isl_map_free(wrong);
-            kn_raise(p->ctx, KN_INVALID, p->nest->stmts[d->to].loc,
-                     "%s: the schedule breaks a dependence on `%s` from statement %d to statement "
-                     "%d, for example %s",
-                     p->nest->name, d->tensor, d->from, d->to, point);
+            kn_raise(
+                p->ctx, KN_INVALID, loc,
+                "%s: statement %d (of `%s`) depends on statement %d (of `%s`) through `%s`: %s",
+                p->nest->name, d->to, p->nest->stmts[d->to].target, d->from,
+                p->nest->stmts[d->from].target, d->tensor, example(p, d, wrong));
         }
     }
 }

@@ -23,8 +23,8 @@ void kn_poly_destroy(kn_poly *p);
    statements that are placed; the others are ignored, so that a schedule can be built statement by
    statement. Reductions without `strict` are unordered among their own instances. */
 bool kn_poly_legal(kn_poly *p, const kn_schedule *s, int stmt);
-/* The same for all, raising KN_INVALID with the statement pair and an example point. */
-void kn_poly_require_legal(kn_poly *p, const kn_schedule *s);
+/* The same for all, raising KN_INVALID at `loc` with the statement pair and an example point. */
+void kn_poly_require_legal(kn_poly *p, const kn_schedule *s, kn_loc loc);
 
 /* Loops that run all instances in the order of the schedule. A statement becomes its store; an
    access that is not proved to lie inside its tensor gets a `check` before it. */

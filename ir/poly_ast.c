@@ -3,16 +3,20 @@
 #include <isl/ast.h>
 #include <isl/ast_build.h>
 #include <isl/schedule.h>
+#include <isl/schedule_node.h>
 #include <isl/union_set.h>
 
 #include <stdlib.h>
 
 #include "ir/poly_internal.h"
 
-/* Loop variables of degenerate loops, which become plain expressions. */
+/* isl's iterators are c0, c1, ... by depth; marks in the tree tell what the loop at each depth is
+   called. `bound` says what they are in loop IR: a variable, or what a degenerate loop stands for. */
 typedef struct {
     kn_poly *poly;
     KN_VEC(kn_binding) bound;
+    const char *names[KN_POLY_MAX_DEPTH]; /* of the loops at hand, outermost first */
+    int depth;
     const char *failed; /* what isl gave that loop IR has no word for */
 } kn_translation;
 
@@ -208,6 +212,15 @@ static void add_user(kn_translation *t, kn_block_builder *out, isl_ast_node *nod
     add_instance(p, out, stmt, b);
 }
 
+/* x + 1, inside of a minimum. */
+static const kn_expr *one_more(kn_arena *a, const kn_expr *x)
+{
+    if (x->kind == KN_E_OP && x->op == KN_OP_MIN) {
+        return kn_index_min(a, one_more(a, x->args[0]), one_more(a, x->args[1]));
+    }
+    return kn_index_add(a, x, kn_index(a, 1));
+}
+
 /* The bound of `iterator < e` or `iterator <= e`, half-open. */
 static const kn_expr *upper_bound(kn_translation *t, isl_ast_expr *cond)
 {
@@ -215,7 +228,7 @@ static const kn_expr *upper_bound(kn_translation *t, isl_ast_expr *cond)
     enum isl_ast_expr_op_type op = isl_ast_expr_get_op_type(cond);
     const kn_expr *bound = argument(t, cond, 1);
     if (op == isl_ast_expr_op_le) {
-        return kn_index_add(a, bound, kn_index(a, 1));
+        return one_more(a, bound);
     }
     if (op != isl_ast_expr_op_lt) {
         t->failed = "a loop condition";
@@ -223,19 +236,28 @@ static const kn_expr *upper_bound(kn_translation *t, isl_ast_expr *cond)
     return bound;
 }
 
+/* The name of an iterator of isl's, which ends in its depth. */
+static const char *iterator_of(kn_translation *t, isl_ast_node *node, int *depth)
+{
+    isl_ast_expr *iterator = isl_ast_node_for_get_iterator(node);
+    isl_id *id = isl_ast_expr_get_id(iterator);
+    const char *name = kn_intern(t->poly->ctx, isl_id_get_name(id));
+    isl_id_free(id);
+    isl_ast_expr_free(iterator);
+    *depth = atoi(name + 1);
+    return name;
+}
+
 static void add_for(kn_translation *t, kn_block_builder *out, isl_ast_node *node)
 {
     kn_arena *a = t->poly->arena;
-    isl_ast_expr *iterator = isl_ast_node_for_get_iterator(node);
-    isl_id *id = isl_ast_expr_get_id(iterator);
-    const char *var = kn_intern(t->poly->ctx, isl_id_get_name(id));
-    isl_id_free(id);
-    isl_ast_expr_free(iterator);
+    int depth;
+    const char *iterator = iterator_of(t, node, &depth);
     isl_ast_expr *init = isl_ast_node_for_get_init(node);
     const kn_expr *lo = to_expr(t, init);
     isl_ast_expr_free(init);
     if (isl_ast_node_for_is_degenerate(node) == isl_bool_true) {
-        kn_push(a, &t->bound, ((kn_binding){var, lo}));
+        kn_push(a, &t->bound, ((kn_binding){iterator, lo}));
         isl_ast_node *body = isl_ast_node_for_get_body(node);
         add_node(t, out, body);
         isl_ast_node_free(body);
@@ -251,11 +273,24 @@ static void add_for(kn_translation *t, kn_block_builder *out, isl_ast_node *node
         t->failed = "a loop increment";
     }
     isl_ast_expr_free(inc);
-    kn_push(a, &t->bound, ((kn_binding){var, kn_var(a, KN_INDEX, var)}));
+    const char *var = depth < t->depth ? t->names[depth] : iterator;
+    kn_push(a, &t->bound, ((kn_binding){iterator, kn_var(a, KN_INDEX, var)}));
     kn_loop *loop = kn_loop_for(a, var, lo, hi, child_block(t, isl_ast_node_for_get_body(node)));
     t->bound.n--;
     loop->step = step;
     kn_block_add(out, loop);
+}
+
+/* What is under a mark has a loop more, of the mark's name. */
+static void add_mark(kn_translation *t, kn_block_builder *out, isl_ast_node *node)
+{
+    isl_id *id = isl_ast_node_mark_get_id(node);
+    t->names[t->depth++] = kn_intern(t->poly->ctx, isl_id_get_name(id));
+    isl_id_free(id);
+    isl_ast_node *child = isl_ast_node_mark_get_node(node);
+    add_node(t, out, child);
+    isl_ast_node_free(child);
+    t->depth--;
 }
 
 static void add_if(kn_translation *t, kn_block_builder *out, isl_ast_node *node)
@@ -288,7 +323,7 @@ static void add_node(kn_translation *t, kn_block_builder *out, isl_ast_node *nod
     case isl_ast_node_if: add_if(t, out, node); break;
     case isl_ast_node_block: add_block(t, out, node); break;
     case isl_ast_node_user: add_user(t, out, node); break;
-    case isl_ast_node_mark:
+    case isl_ast_node_mark: add_mark(t, out, node); break;
     case isl_ast_node_error: t->failed = "a node"; break;
     }
 }
@@ -347,6 +382,48 @@ static isl_schedule *sequence(const kn_tree *t, const int *stmts, int n, int row
     return whole;
 }
 
+/* Whether a loop cannot have the name: a tensor or a size has it, or no loop may. */
+static bool taken(const kn_poly *p, const char *name)
+{
+    bool found = kn_nest_find(p->nest, name) >= 0 || !kn_loop_name_ok(name);
+    for (int i = 0; i < p->nest->nsizes && !found; i++) {
+        found = strcmp(p->nest->sizes[i].name, name) == 0;
+    }
+    return found;
+}
+
+/* The name of the loop that some statements share: the shortest of the iterators that it runs over
+   alone. No two nested loops get the same one, since no two iterators of a nest have. */
+static const char *loop_name(const kn_tree *t, const int *stmts, int n, int row)
+{
+    kn_ctx *ctx = t->poly->ctx;
+    const char *stem = NULL;
+    for (int i = 0; i < n; i++) {
+        const kn_expr *e = t->schedule->rows[stmts[i]][row];
+        if (e->kind == KN_E_VAR && (!stem || strlen(e->name) < strlen(stem))) {
+            stem = e->name;
+        }
+    }
+    stem = stem ? stem : kn_intern_f(ctx, "loop%d", row / 2);
+    const char *name = stem;
+    for (int k = 2; taken(t->poly, name); k++) {
+        name = kn_intern_f(ctx, "%s_l%d", stem, k);
+    }
+    return name;
+}
+
+/* Puts a mark around the outermost band, of which the tree must consist. */
+static isl_schedule *marked(isl_schedule *s, const char *name)
+{
+    isl_id *id = isl_id_alloc(isl_schedule_get_ctx(s), name, NULL);
+    isl_schedule_node *root = isl_schedule_get_root(s);
+    isl_schedule_free(s);
+    isl_schedule_node *band = isl_schedule_node_insert_mark(isl_schedule_node_child(root, 0), id);
+    isl_schedule *with_mark = isl_schedule_node_get_schedule(band);
+    isl_schedule_node_free(band);
+    return with_mark;
+}
+
 static isl_schedule *band(const kn_tree *t, const int *stmts, int n, int row)
 {
     kn_poly *p = t->poly;
@@ -357,7 +434,8 @@ static isl_schedule *band(const kn_tree *t, const int *stmts, int n, int row)
         all = all ? isl_union_pw_aff_union_add(all, one) : one;
     }
     isl_multi_union_pw_aff *partial = isl_multi_union_pw_aff_from_union_pw_aff(all);
-    return isl_schedule_insert_partial_schedule(subtree(t, stmts, n, row + 1), partial);
+    isl_schedule *s = subtree(t, stmts, n, row + 1);
+    return marked(isl_schedule_insert_partial_schedule(s, partial), loop_name(t, stmts, n, row));
 }
 
 static isl_schedule *leaves(const kn_tree *t, const int *stmts, int n)
@@ -386,61 +464,12 @@ static isl_schedule *schedule_tree(kn_poly *p, const kn_schedule *s)
     return subtree(&t, s->sequence, s->nplaced, 0);
 }
 
-/* ---- names of the loops ---- */
-
-static bool taken(kn_poly *p, isl_id_list *ids, const char *name)
-{
-    int n = (int)isl_id_list_n_id(ids);
-    bool found = kn_nest_find(p->nest, name) >= 0 || !kn_loop_name_ok(name);
-    for (int i = 0; i < n && !found; i++) {
-        isl_id *id = isl_id_list_get_id(ids, i);
-        found = strcmp(isl_id_get_name(id), name) == 0;
-        isl_id_free(id);
-    }
-    for (int i = 0; i < p->nest->nsizes && !found; i++) {
-        found = strcmp(p->nest->sizes[i].name, name) == 0;
-    }
-    return found;
-}
-
-/* The shortest name of an iterator that a loop runs over alone. */
-static const char *loop_name(kn_poly *p, const kn_schedule *s, int depth)
-{
-    const char *name = NULL;
-    for (int i = 0; i < s->nstmts; i++) {
-        const kn_stmt_schedule *stmt = &s->stmts[i];
-        const kn_expr *e = depth < stmt->nloops ? stmt->rows[depth] : NULL;
-        if (e && e->kind == KN_E_VAR && (!name || strlen(e->name) < strlen(name))) {
-            name = e->name;
-        }
-    }
-    return name ? name : kn_intern_f(p->ctx, "c%d", depth);
-}
-
-static isl_id_list *iterator_names(kn_poly *p, const kn_schedule *s)
-{
-    int deepest = 0;
-    for (int i = 0; i < s->nstmts; i++) {
-        deepest = s->stmts[i].nloops > deepest ? s->stmts[i].nloops : deepest;
-    }
-    isl_id_list *ids = isl_id_list_alloc(p->isl, deepest);
-    for (int depth = 0; depth < deepest; depth++) {
-        const char *stem = loop_name(p, s, depth), *name = stem;
-        for (int k = 2; taken(p, ids, name); k++) {
-            name = kn_intern_f(p->ctx, "%s_%d", stem, k);
-        }
-        ids = isl_id_list_add(ids, isl_id_alloc(p->isl, name, NULL));
-    }
-    return ids;
-}
-
 kn_block kn_poly_loops(kn_poly *p, const kn_schedule *s)
 {
     if (s->nstmts == 0) {
         return (kn_block){0};
     }
     isl_ast_build *build = isl_ast_build_from_context(isl_set_copy(p->context));
-    build = isl_ast_build_set_iterators(build, iterator_names(p, s));
     isl_ast_node *node = isl_ast_build_node_from_schedule(build, schedule_tree(p, s));
     isl_ast_build_free(build);
     kn_translation t = {.poly = p};

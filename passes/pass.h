@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "ir/loop.h"
+#include "ir/schedule_text.h"
 
 typedef struct kn_target kn_target;
 
@@ -16,12 +17,8 @@ struct kn_unit {
     kn_graph *graph;
     kn_module *module;       /* NULL until lowered */
     const kn_target *target; /* may be NULL: the host */
+    const kn_schedule_text *schedule; /* edits of the kernels' schedules, or NULL */
     unsigned properties;     /* KN_PROP_* that hold */
-    /* Runs a graph without inputs and yields its outputs' bytes: how constants are folded. Injected
-       by the driver; NULL: the interpreter. */
-    void (*evaluate)(void *env, const kn_graph *g, const kn_memory *outputs);
-    void *evaluate_env;
-    int max_statements; /* of one kernel; 0: the default */
 };
 
 /* Checked bits: what a pass requires and what it breaks. */
@@ -35,6 +32,7 @@ enum {
 typedef struct {
     const char *name;
     void (*run)(kn_unit *u);
+    bool exact; /* outputs keep their bits; else they are the same up to rounding */
     unsigned requires_, gives, breaks;
     const char *doc;
 } kn_pass;
@@ -49,7 +47,6 @@ typedef struct {
     const char *print_after; /* a pass, "all", or NULL */
     void (*print)(void *env, const char *pass, const char *text); /* where print_after goes */
     void *print_env;
-    double *seconds; /* per pass in the list's order, or NULL */
 } kn_pass_options;
 
 /* Runs passes by name, in order. Raises KN_USAGE for an unknown name or a requirement that does not

@@ -19,6 +19,7 @@ typedef struct {
     KN_VEC(kn_func *) funcs;
     kn_block_builder main;
     const char *computed; /* the output of main that tells the values of computed sizes */
+    bool *edited;         /* per schedule of the user's text: a kernel has it */
 } kn_lowering;
 
 /* ---- names ---- */
@@ -56,17 +57,34 @@ static const char *ddr(kn_lowering *l)
 
 /* ---- kernels ---- */
 
+/* The loops of a nest, by the default schedule and what the user's text makes of it. */
+static kn_block schedule_nest(kn_lowering *l, kn_nest *nest, const char *kernel)
+{
+    const kn_schedule_text *text = l->unit->schedule;
+    const kn_kernel_edits *edits = text ? kn_schedule_text_find(text, kernel) : NULL;
+    kn_poly *p = kn_poly_create(l->arena, nest);
+    kn_schedule *s = kn_schedule_fuse(l->arena, p, nest);
+    if (edits) {
+        kn_poly_destroy(p);
+        kn_schedule_edit(l->arena, nest, s, edits);
+        p = kn_poly_create(l->arena, nest);
+        l->edited[edits - text->kernels] = true;
+    }
+    kn_block loops = kn_poly_loops(p, s);
+    kn_poly_destroy(p);
+    return loops;
+}
+
 static kn_func *make_kernel(kn_lowering *l, const kn_nest *composed)
 {
     kn_nest *nest = kn_nest_split(l->arena, composed);
+    const char *name = kn_intern_f(l->ctx, "k%d_%s", l->funcs.n, composed->name);
     kn_block loops = {0};
     if (!nest->opaque) {
-        kn_poly *p = kn_poly_create(l->arena, nest);
-        loops = kn_poly_loops(p, kn_schedule_fuse(l->arena, p, nest));
-        kn_poly_destroy(p);
+        loops = schedule_nest(l, nest, name);
     }
     kn_func *f = kn_nest_func(l->arena, nest, loops);
-    f->name = kn_intern_f(l->ctx, "k%d_%s", l->funcs.n, composed->name);
+    f->name = name;
     kn_push(l->arena, &l->funcs, f);
     return f;
 }
@@ -411,6 +429,22 @@ static void copy_outputs(kn_lowering *l, const kn_func *f)
     }
 }
 
+/* A schedule for a kernel that is not there is a mistake in it. */
+static void require_used(const kn_lowering *l, const kn_schedule_text *text)
+{
+    for (int i = 0; text && i < text->n; i++) {
+        if (!l->edited[i]) {
+            kn_str names = kn_str_make(l->arena);
+            for (int k = 0; k < l->funcs.n; k++) {
+                kn_putf(&names, "%s @%s", k ? "," : "", l->funcs.at[k]->name);
+            }
+            kn_raise(l->ctx, KN_INVALID, text->kernels[i].loc,
+                     "no kernel is called @%s; there are%s", text->kernels[i].kernel,
+                     kn_str_get(&names));
+        }
+    }
+}
+
 void kn_pass_lower(kn_unit *u)
 {
     kn_lowering l = {.unit = u, .ctx = u->ctx, .arena = u->arena, .graph = u->graph};
@@ -418,6 +452,7 @@ void kn_pass_lower(kn_unit *u)
     l.buffers = kn_map_make(u->arena);
     l.kernels = kn_map_make(u->arena);
     l.main.arena = u->arena;
+    l.edited = KN_ARRAY(u->arena, bool, u->schedule ? u->schedule->n + 1 : 1);
     kn_func *f = KN_NEW(u->arena, kn_func);
     f->name = kn_intern(u->ctx, "main");
     add_signature(&l, f);
@@ -429,6 +464,7 @@ void kn_pass_lower(kn_unit *u)
     }
     lower_groups(&l);
     copy_outputs(&l, f);
+    require_used(&l, u->schedule);
     f->body = kn_block_done(&l.main);
     kn_push(u->arena, &l.funcs, f);
     u->module = KN_NEW(u->arena, kn_module);

@@ -4,10 +4,16 @@
 
 #include "ir/graph.h"
 #include "ir/poly.h"
+#include "ir/schedule_text.h"
 
 /* The first schedule: statements in order, each fused with the one before it as deeply as the
  * dependences allow. */
 kn_schedule *kn_schedule_fuse(kn_arena *a, kn_poly *p, const kn_nest *nest);
+
+/* Applies a user's edits, one after the other. The nest (split, and the caller's own) gets other
+   iterators where loops are split. Raises KN_INVALID at the edit that names what is not there, or
+   that breaks a dependence. */
+void kn_schedule_edit(kn_arena *a, kn_nest *nest, kn_schedule *s, const kn_kernel_edits *edits);
 
 /* One nest for a fusion group. `values` are the graph values behind its tensors, in the order of
    nest->tensors, without the temporaries; inputs first, then results that live on. */
