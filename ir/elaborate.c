@@ -1,11 +1,18 @@
 /* From a notation and its operands to a nest.
 
    Statements go through in order, those of one `over` together, since each may read what a later
-   one defines: resolve   names become sizes, literals or indices; packs expand; subscripts become
-   canonical; accesses are noted ranges    elaborate_range.c shape     of a target that is not
-   declared type      of a target that has none yet emit      right sides typed, guards made
-   explicit, f16 and bf16 sums accumulated in an f32 temporary A step that needs what another
-   statement of the group has not yet told waits for the next round. */
+   one defines:
+
+     resolve   names become sizes, literals or indices; packs expand; subscripts become canonical;
+               accesses are noted
+     ranges    elaborate_range.c
+     shape     of a target that is not declared
+     type      of a target that has none yet
+     emit      right sides typed, guards made explicit, f16 and bf16 sums accumulated in an f32
+               temporary
+
+   A step that needs what another statement of the group has not yet told waits for the next
+   round. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -86,15 +93,6 @@ bool kn_el_varies(const kn_el_stmt *st, const kn_expr *e)
         }
     }
     return false;
-}
-
-bool kn_el_reads(const kn_expr *e)
-{
-    bool reads = e->kind == KN_E_LOAD;
-    for (int i = 0; i < e->nargs && !reads; i++) {
-        reads = kn_el_reads(e->args[i]);
-    }
-    return reads;
 }
 
 /* ---- groups ---- */

@@ -115,7 +115,6 @@ void kn_el_go_to(const kn_el_stmt *st);   /* makes it the statement at hand */
 kn_el_tensor *kn_el_find(const kn_elab *el, const char *name);
 int kn_el_index_of(const kn_el_stmt *st, const char *iterator); /* position in idx, -1: none */
 bool kn_el_varies(const kn_el_stmt *st, const kn_expr *e);      /* uses an index of the statement */
-bool kn_el_reads(const kn_expr *e);                             /* has a load */
 
 /* ---- elaborate_resolve.c ---- */
 

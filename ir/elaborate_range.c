@@ -164,7 +164,7 @@ static const kn_expr *extreme_atom(const kn_el_stmt *st, const kn_expr *e, int d
 
 static const kn_expr *extreme_term(const kn_el_stmt *st, const kn_expr *term, int dir, bool *exact)
 {
-    if (kn_el_reads(term)) {
+    if (kn_expr_has_load(term)) {
         return NULL;
     }
     if (!kn_el_varies(st, term)) {
@@ -414,7 +414,7 @@ static verdict solve_access(const solver *v, const kn_el_access *ac, const kn_te
     verdict result = UNDECIDED;
     for (int d = 0; d < ac->nsubs; d++) {
         const kn_expr *sub = ac->subs[d];
-        if (!uses_x(v, sub) || kn_el_reads(sub)) {
+        if (!uses_x(v, sub) || kn_expr_has_load(sub)) {
             continue;
         }
         if (waits_for_others(v, sub)) {
@@ -555,7 +555,7 @@ bool kn_el_infer_ranges(kn_el_stmt *st, kn_el_index *over, bool last)
 
 static void check_atom(kn_el_stmt *st, const char *tensor, const kn_expr *sub, const kn_expr *atom)
 {
-    if (atom->kind != KN_E_OP || kn_el_reads(atom)) {
+    if (atom->kind != KN_E_OP || kn_expr_has_load(atom)) {
         return;
     }
     int64_t by;
@@ -579,7 +579,7 @@ void kn_el_check_affine(kn_el_stmt *st, const char *tensor, const kn_expr *sub)
     }
     for (int i = 0; i < s.n; i++) {
         const kn_expr *cofactor;
-        if (kn_el_reads(s.term[i]) || !kn_el_varies(st, s.term[i])) {
+        if (kn_expr_has_load(s.term[i]) || !kn_el_varies(st, s.term[i])) {
             continue;
         }
         const kn_expr *atom = varying_atom(st, s.term[i], &cofactor);

@@ -268,7 +268,7 @@ static const kn_expr *resolve_load(const resolver *r, const kn_expr *e)
 /* 1, 0, or -1 when a resolved condition is not known from constants alone. */
 static int decided(const resolver *r, const kn_expr *cond)
 {
-    if (kn_el_reads(cond) || kn_el_varies(r->st, cond)) {
+    if (kn_expr_has_load(cond) || kn_el_varies(r->st, cond)) {
         return -1;
     }
     const kn_expr *c = kn_el_value(r->st, cond, KN_BOOL, false, "a condition");
@@ -338,7 +338,7 @@ static void resolve_ranges(const resolver *r)
                            w->name, st->idx.at[k].source);
             }
         }
-        if (kn_el_reads(lo) || kn_el_reads(hi)) {
+        if (kn_expr_has_load(lo) || kn_expr_has_load(hi)) {
             kn_el_fail(st->el,
                        "the range of `%s` reads a tensor: write it as a condition, where COND",
                        w->name);

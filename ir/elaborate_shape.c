@@ -581,7 +581,7 @@ static const kn_expr *target_extent(kn_el_stmt *st, const kn_expr *sub)
             return hi;
         }
     }
-    if (at >= 0 || kn_el_varies(st, sub) || kn_el_reads(sub)) {
+    if (at >= 0 || kn_el_varies(st, sub) || kn_expr_has_load(sub)) {
         kn_el_fail(el, "subscript %s of `%s` does not tell its size: declare the shape after ->",
                    kn_el_text(el, sub), st->target->t.name);
     }

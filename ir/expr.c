@@ -371,6 +371,14 @@ bool kn_expr_uses(const kn_expr *e, const char *name)
     return false;
 }
 
+bool kn_expr_has_load(const kn_expr *e)
+{
+    bool has = e->kind == KN_E_LOAD;
+    for (int i = 0; !has && i < e->nargs; i++)
+        has = kn_expr_has_load(e->args[i]);
+    return has;
+}
+
 /* ---- Rewriting ---- */
 
 void kn_expr_visit(const kn_expr *e, void (*fn)(void *env, const kn_expr *e), void *env)

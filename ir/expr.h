@@ -115,6 +115,7 @@ bool kn_expr_equal(const kn_expr *a, const kn_expr *b);
 /* A total order of the same equality, the same from run to run: < 0, 0, > 0. */
 int kn_expr_compare(const kn_expr *a, const kn_expr *b);
 bool kn_expr_uses(const kn_expr *e, const char *name); /* as VAR or as LOAD */
+bool kn_expr_has_load(const kn_expr *e);
 
 /* Rebuilds an expression bottom-up. `fn` gets each node with its arguments already rewritten and
    returns the node or its replacement. Nodes of type index are brought back to canonical form. */

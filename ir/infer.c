@@ -62,16 +62,6 @@ typedef struct {
     bool indirect, recurrence;
 } traits;
 
-static bool has_load(const kn_expr *e)
-{
-    if (e->kind == KN_E_LOAD)
-        return true;
-    for (int i = 0; i < e->nargs; i++)
-        if (has_load(e->args[i]))
-            return true;
-    return false;
-}
-
 static void note_traits(void *env, const kn_expr *e)
 {
     traits *t = env;
@@ -79,7 +69,7 @@ static void note_traits(void *env, const kn_expr *e)
         return;
     t->recurrence |= strcmp(e->name, t->stmt->target) == 0;
     for (int i = 0; i < e->nargs - e->guarded; i++)
-        t->indirect |= has_load(e->args[i]);
+        t->indirect |= kn_expr_has_load(e->args[i]);
 }
 
 /* The kind of row that a user's notation amounts to. */
@@ -92,9 +82,9 @@ static kn_row_kind user_kind(const kn_node *n)
         const kn_notation_stmt *s = t.stmt = &n->notation->stmts[i];
         kn_expr_visit(s->rhs, note_traits, &t);
         t.recurrence |= s->over >= 0;
-        t.indirect |= s->where && has_load(s->where);
+        t.indirect |= s->where && kn_expr_has_load(s->where);
         for (int k = 0; k < s->nsubs; k++)
-            t.indirect |= has_load(s->subs[k]);
+            t.indirect |= kn_expr_has_load(s->subs[k]);
     }
     return t.recurrence ? KN_ROW_RECURRENCE : t.indirect ? KN_ROW_INDIRECT : KN_ROW_PLAIN;
 }

@@ -228,14 +228,6 @@ kn_dtype kn_scalar_result(kn_scalar op, kn_dtype type)
     return class == KN_CLASS_COMPARE || class == KN_CLASS_LOGIC ? KN_BOOL : type;
 }
 
-bool kn_expr_has_load(const kn_expr *e)
-{
-    bool has = e->kind == KN_E_LOAD;
-    for (int i = 0; !has && i < e->nargs; i++)
-        has = kn_expr_has_load(e->args[i]);
-    return has;
-}
-
 /* ---- Walks ---- */
 
 static void visit(kn_loop *s, void (*fn)(void *, kn_loop *), void *env)

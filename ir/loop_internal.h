@@ -29,8 +29,6 @@ bool kn_scalar_takes(kn_scalar op, kn_dtype type);
 /* The type of the result for operands of `type`. */
 kn_dtype kn_scalar_result(kn_scalar op, kn_dtype type);
 
-bool kn_expr_has_load(const kn_expr *e);
-
 /* ---- loop_bounds.c: what is known of index variables at a place ---- */
 
 /* A variable in lo:hi; an end is NULL when it is unknown. */

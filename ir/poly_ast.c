@@ -103,7 +103,8 @@ static const kn_expr *to_expr(kn_translation *t, isl_ast_expr *e)
     switch (isl_ast_expr_get_type(e)) {
     case isl_ast_expr_int: {
         isl_val *v = isl_ast_expr_get_val(e);
-        long value = isl_val_get_num_si(v);
+        int64_t value = isl_val_get_num_si(v); /* saturates outside of long */
+        t->failed = isl_val_cmp_si(v, value) == 0 ? t->failed : "a large number";
         isl_val_free(v);
         return kn_index(a, value);
     }
