@@ -544,7 +544,7 @@ static const char *example(kn_poly *p, const kn_dependence *d, isl_map *wrong)
     const kn_stmt *from = &p->nest->stmts[d->from], *to = &p->nest->stmts[d->to];
     wrong =
         isl_map_project_out(wrong, isl_dim_param, 0, (unsigned)isl_map_dim(wrong, isl_dim_param));
-    isl_point *point = isl_set_sample_point(isl_map_wrap(wrong));
+    isl_point *point = isl_set_sample_point(isl_set_lexmin(isl_map_wrap(wrong)));
     kn_str text = kn_str_make(p->arena);
     put_instance(&text, to, point, from->niters);
     kn_put(&text, " would run before ");
