@@ -233,7 +233,7 @@ void kn_nest_print(kn_str *out, const kn_nest *nest)
         const kn_tensor *t = &nest->tensors[i];
         kn_putf(out, "  %s %s: %s", role_text(t->role), t->name, kn_dtype_name(t->type));
         print_list(out, (const kn_expr *const *)t->shape, t->rank);
-        kn_put_char(out, '\n');
+        kn_putf(out, "%s%s\n", t->space ? " @" : "", t->space ? t->space : "");
     }
     for (int i = 0; i < nest->nrequires; i++) {
         kn_put(out, "  require ");

@@ -15,6 +15,7 @@ typedef struct {
     kn_dtype type;
     int rank;
     const kn_expr **shape; /* canonical index expressions over the nest's sizes */
+    const char *space;     /* TEMP: where a schedule wants it, interned; NULL: main memory */
 } kn_tensor;
 
 typedef enum { KN_SET, KN_ADD, KN_MUL, KN_MAX, KN_MIN } kn_update;

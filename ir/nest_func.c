@@ -8,7 +8,7 @@ static kn_buffer buffer_of(kn_ctx *ctx, const kn_tensor *t)
                        .type = t->type,
                        .rank = t->rank,
                        .shape = (const kn_expr *const *)t->shape,
-                       .space = kn_intern(ctx, "ddr")};
+                       .space = t->space ? t->space : kn_intern(ctx, "ddr")};
 }
 
 static void add_params(kn_arena *a, kn_func *f, const kn_nest *nest)

@@ -6,7 +6,8 @@ enum { MAX_KERNELS = 4096, MAX_EDITS = 4096, MAX_LOOPS = 64 };
 static const char *const words[] = {[KN_EDIT_SPLIT] = "split",
                                     [KN_EDIT_TILE] = "tile",
                                     [KN_EDIT_ORDER] = "order",
-                                    [KN_EDIT_FUSE] = "fuse"};
+                                    [KN_EDIT_FUSE] = "fuse",
+                                    [KN_EDIT_STAGE] = "stage"};
 
 static bool sized(kn_edit_kind kind)
 {
@@ -55,10 +56,16 @@ static kn_edit parse_edit(kn_lexer *lx)
     while (kind < count && !kn_lex_accept(lx, words[kind]))
         kind++;
     if (kind == count)
-        kn_lex_fail(lx, "expected split, tile, order or fuse");
+        kn_lex_fail(lx, "expected split, tile, order, fuse or stage");
     e.kind = (kn_edit_kind)kind;
+    if (e.kind == KN_EDIT_STAGE) {
+        e.tensor = kn_lex_name(lx);
+        kn_lex_expect(lx, "->");
+        e.space = kn_lex_name(lx);
+        kn_lex_expect(lx, "at");
+    }
     parse_loop(lx, &e);
-    while (e.kind != KN_EDIT_SPLIT && kn_lex_accept(lx, ","))
+    while (e.kind != KN_EDIT_SPLIT && e.kind != KN_EDIT_STAGE && kn_lex_accept(lx, ","))
         parse_loop(lx, &e);
     parse_names(lx, &e);
     if (e.kind == KN_EDIT_FUSE && e.nloops != 2)
@@ -111,6 +118,8 @@ kn_schedule_text *kn_schedule_parse(kn_arena *a, const char *file, const char *t
 static void print_edit(kn_str *out, const kn_edit *e)
 {
     kn_putf(out, "  %s", words[e->kind]);
+    if (e->kind == KN_EDIT_STAGE)
+        kn_putf(out, " %s -> %s at", e->tensor, e->space);
     for (int i = 0; i < e->nloops; i++) {
         const kn_edit_loop *l = &e->loops[i];
         kn_putf(out, "%s%s", i ? ", " : " ", l->loop);

@@ -9,7 +9,8 @@ typedef enum {
     KN_EDIT_SPLIT, /* split i 64 [-> outer, inner] */
     KN_EDIT_TILE,  /* tile i 64, j 64: splits, and the outer loops before the inner ones */
     KN_EDIT_ORDER, /* order r, i, j */
-    KN_EDIT_FUSE   /* fuse i, k: two loops that stand side by side become one */
+    KN_EDIT_FUSE,  /* fuse i, k: two loops that stand side by side become one */
+    KN_EDIT_STAGE  /* stage A -> SPACE at i: a copy of what an iteration reads */
 } kn_edit_kind;
 
 /* A loop is named by an iterator of any statement in it. */
@@ -24,6 +25,7 @@ typedef struct {
     kn_loc loc;
     int nloops;
     kn_edit_loop *loops;
+    const char *tensor, *space; /* STAGE */
 } kn_edit;
 
 typedef struct {

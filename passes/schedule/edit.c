@@ -1,20 +1,11 @@
 /* Edits of a kernel's schedule: what `split`, `tile`, `order` and `fuse` do to the nest and to the
-   tree of loops. Splitting makes the two loops iterators of the statements themselves, i = 64 i_o +
+   tree of loops (`stage` has a file of its own). Splitting makes the two loops iterators of the statements themselves, i = 64 i_o +
    i_i, so that everything after it sees tiles without a division. isl judges each edit. */
-#include "passes/schedule/schedule.h"
-
-typedef struct {
-    kn_arena *arena;
-    kn_ctx *ctx;
-    kn_nest *nest;
-    kn_schedule *schedule;
-    const kn_edit *edit;
-} kn_editor;
+#include "passes/schedule/edit_internal.h"
 
 /* ---- loops by name ---- */
 
-/* The level of the loop that a statement has for an iterator of its own; -1 when there is none. */
-static int level_of(const kn_editor *ed, int stmt, const char *iter)
+int kn_edit_level(const kn_editor *ed, int stmt, const char *iter)
 {
     const kn_stmt_schedule *s = &ed->schedule->stmts[stmt];
     for (int i = 0; i < s->nloops; i++) {
@@ -25,10 +16,10 @@ static int level_of(const kn_editor *ed, int stmt, const char *iter)
     return -1;
 }
 
-static int loop_named(const kn_editor *ed, const char *name)
+int kn_edit_loop_named(const kn_editor *ed, const char *name)
 {
     for (int i = 0; i < ed->nest->nstmts; i++) {
-        int level = level_of(ed, i, name);
+        int level = kn_edit_level(ed, i, name);
         if (level >= 0) {
             return ed->schedule->stmts[i].loops[level];
         }
@@ -36,7 +27,7 @@ static int loop_named(const kn_editor *ed, const char *name)
     kn_raise(ed->ctx, KN_INVALID, ed->edit->loc, "%s has no loop `%s`", ed->nest->name, name);
 }
 
-static int level_in(const kn_stmt_schedule *s, int loop)
+int kn_edit_level_of_loop(const kn_stmt_schedule *s, int loop)
 {
     for (int i = 0; i < s->nloops; i++) {
         if (s->loops[i] == loop) {
@@ -48,7 +39,7 @@ static int level_in(const kn_stmt_schedule *s, int loop)
 
 /* ---- split ---- */
 
-static int iterator_of(const kn_stmt *s, const char *name)
+int kn_edit_iterator(const kn_stmt *s, const char *name)
 {
     int at = 0;
     while (s->iters[at].name != name) {
@@ -123,17 +114,17 @@ static const char *name_for(const kn_editor *ed, kn_map *used, const char *wante
 
 static void split(const kn_editor *ed, const kn_edit_loop *l)
 {
-    int loop = loop_named(ed, l->loop);
+    int loop = kn_edit_loop_named(ed, l->loop);
     kn_map used = kn_nest_names(ed->arena, ed->nest);
     for (int pass = 0; pass < 2; pass++) { /* first the statement that the name belongs to */
         for (int i = 0; i < ed->nest->nstmts; i++) {
             kn_stmt *s = &ed->nest->stmts[i];
-            int level = level_in(&ed->schedule->stmts[i], loop);
+            int level = kn_edit_level_of_loop(&ed->schedule->stmts[i], loop);
             const kn_expr *row = level < 0 ? NULL : ed->schedule->stmts[i].rows[level];
             if (!row || (row->name == l->loop) != (pass == 0)) {
                 continue;
             }
-            int at = iterator_of(s, row->name);
+            int at = kn_edit_iterator(s, row->name);
             if (s->over >= 0 && at == 0) {
                 kn_raise(ed->ctx, KN_INVALID, ed->edit->loc,
                          "%s: `%s` is the loop of an `over` group, which cannot be split",
@@ -156,7 +147,7 @@ static void order(const kn_editor *ed, const char *const *names, int n)
 {
     int *loops = KN_ARRAY(ed->arena, int, n);
     for (int i = 0; i < n; i++) {
-        loops[i] = loop_named(ed, names[i]);
+        loops[i] = kn_edit_loop_named(ed, names[i]);
     }
     for (int i = 0; i < ed->nest->nstmts; i++) {
         kn_stmt_schedule *s = &ed->schedule->stmts[i], old = *s;
@@ -168,10 +159,10 @@ static void order(const kn_editor *ed, const char *const *names, int n)
             for (int j = 0; j < n; j++) {
                 named = named || old.loops[k] == loops[j];
             }
-            while (named && level_in(&old, loops[next]) < 0) {
+            while (named && kn_edit_level_of_loop(&old, loops[next]) < 0) {
                 next++;
             }
-            from = named ? level_in(&old, loops[next++]) : k;
+            from = named ? kn_edit_level_of_loop(&old, loops[next++]) : k;
             s->loops[k] = old.loops[from];
             s->rows[k] = old.rows[from];
         }
@@ -218,9 +209,11 @@ static bool adjacent(const kn_editor *ed, int x, int y)
     for (int i = 0; i + 1 < s->nplaced; i++) {
         const kn_stmt_schedule *first = &s->stmts[s->sequence[i]];
         const kn_stmt_schedule *second = &s->stmts[s->sequence[i + 1]];
-        int level = level_in(first, x) >= 0 ? level_in(first, x) : level_in(first, y);
+        int level = kn_edit_level_of_loop(first, x) >= 0 ? kn_edit_level_of_loop(first, x)
+                                                         : kn_edit_level_of_loop(first, y);
         int other = level < 0 ? -1 : first->loops[level] == x ? y : x;
-        if (level >= 0 && level_in(second, other) == level && together(first, second, level)) {
+        if (level >= 0 && kn_edit_level_of_loop(second, other) == level &&
+            together(first, second, level)) {
             return true;
         }
     }
@@ -230,7 +223,8 @@ static bool adjacent(const kn_editor *ed, int x, int y)
 static void fuse(const kn_editor *ed)
 {
     const kn_edit *e = ed->edit;
-    int kept = loop_named(ed, e->loops[0].loop), gone = loop_named(ed, e->loops[1].loop);
+    int kept = kn_edit_loop_named(ed, e->loops[0].loop),
+        gone = kn_edit_loop_named(ed, e->loops[1].loop);
     if (kept == gone || !adjacent(ed, kept, gone)) {
         kn_raise(ed->ctx, KN_INVALID, e->loc, "%s: the loops `%s` and `%s` %s", ed->nest->name,
                  e->loops[0].loop, e->loops[1].loop,
@@ -238,7 +232,7 @@ static void fuse(const kn_editor *ed)
     }
     for (int i = 0; i < ed->nest->nstmts; i++) {
         kn_stmt_schedule *s = &ed->schedule->stmts[i];
-        int level = level_in(s, gone);
+        int level = kn_edit_level_of_loop(s, gone);
         if (level >= 0) {
             s->loops[level] = kept;
         }
@@ -254,6 +248,7 @@ static void apply(const kn_editor *ed)
     case KN_EDIT_TILE: tile(ed); break;
     case KN_EDIT_ORDER: order_as_written(ed); break;
     case KN_EDIT_FUSE: fuse(ed); break;
+    case KN_EDIT_STAGE: kn_edit_stage(ed); break;
     }
 }
 

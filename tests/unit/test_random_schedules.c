@@ -24,6 +24,8 @@ typedef struct {
     const char *schedule; /* text */
     const char *names[MAX_NAMES];
     int nnames;
+    const char *tensors[MAX_NAMES];
+    int ntensors;
     kn_probe_result want;
     bool exact;
 } trial;
@@ -43,6 +45,18 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 }
 
 /* ---- what there is to edit ---- */
+
+static void see_use(void *env, kn_buffer_use use)
+{
+    trial *t = env;
+    bool known = t->ntensors == MAX_NAMES;
+    for (int i = 0; i < t->ntensors && !known; i++) {
+        known = t->tensors[i] == use.buffer;
+    }
+    if (!known) {
+        t->tensors[t->ntensors++] = use.buffer;
+    }
+}
 
 static void see_loop(void *env, kn_loop *s)
 {
@@ -115,7 +129,7 @@ static void put_pair(trial *t, kn_str *s)
 
 static void put_edit(trial *t, kn_str *s)
 {
-    switch (draw(t, 5)) {
+    switch (draw(t, 7)) {
     case 0:
         kn_put(s, " split");
         put_names(t, s, true, 1);
@@ -126,6 +140,11 @@ static void put_edit(trial *t, kn_str *s)
         put_names(t, s, true, 3);
         break;
     case 3:
+    case 4:
+        kn_putf(s, " stage %s -> local at", t->tensors[draw(t, (uint64_t)t->ntensors)]);
+        kn_putf(s, " %s", t->names[draw(t, (uint64_t)t->nnames)]);
+        break;
+    case 5:
         kn_put(s, " order");
         put_names(t, s, false, 4);
         break;
@@ -187,7 +206,11 @@ static void any_schedule_is_refused_or_right(void **state)
             uint64_t inputs = t.state;
             t.want = results(&t, &plain);
             const char *kernel = lower(&plain);
-            kn_block_visit(plain.module->funcs[0]->body, see_loop, &t);
+            kn_block body = plain.module->funcs[0]->body;
+            kn_block_visit(body, see_loop, &t);
+            for (int s = 0; s < body.n; s++) {
+                kn_loop_uses(body.at[s], see_use, &t);
+            }
             make_text(&t, kernel);
             t.state = inputs;
             kn_status status = kn_protect(ctx, try_schedule, &t);
