@@ -140,6 +140,26 @@ static isl_set *bound_iterator(const kn_poly_scope *s, isl_set *domain, const kn
     return isl_set_intersect(domain, kn_poly_condition(s, to, exact));
 }
 
+static const kn_expr *and_also(kn_arena *a, const kn_expr *x, const kn_expr *y)
+{
+    return !x ? y : !y ? x : kn_op2(a, KN_OP_LAND, x, y);
+}
+
+/* Narrows the domain by a condition; the parts of it that the domain then does not say go to
+   *guard. */
+static isl_set *narrow(const kn_poly_scope *s, isl_set *domain, const kn_expr *cond,
+                       const kn_expr **guard)
+{
+    if (cond->kind == KN_E_OP && cond->op == KN_OP_LAND) {
+        domain = narrow(s, domain, cond->args[0], guard);
+        return narrow(s, domain, cond->args[1], guard);
+    }
+    bool exact = true;
+    domain = isl_set_intersect(domain, kn_poly_condition(s, cond, &exact));
+    *guard = exact ? *guard : and_also(s->poly->arena, *guard, cond);
+    return domain;
+}
+
 static void build_domain(kn_poly *p, int stmt)
 {
     kn_poly_scope s = scope_of(p, stmt);
@@ -148,14 +168,12 @@ static void build_domain(kn_poly *p, int stmt)
     for (int i = 0; i < s.stmt->niters; i++) {
         domain = bound_iterator(&s, domain, &s.stmt->iters[i], &exact);
     }
-    bool bounded = exact;
     if (s.stmt->where) {
-        domain = isl_set_intersect(domain, kn_poly_condition(&s, s.stmt->where, &exact));
+        domain = narrow(&s, domain, s.stmt->where, &p->guards[stmt]);
     }
     p->domains[stmt] = isl_set_coalesce(domain);
-    p->exact[stmt] = exact;
     isl_space_free(s.space);
-    if (!bounded) {
+    if (!exact) {
         kn_raise(p->ctx, KN_UNSUPPORTED, s.stmt->loc,
                  "%s: the range of an index of `%s` depends on data: use a `where` condition",
                  p->nest->name, s.stmt->target);
@@ -221,11 +239,6 @@ static bool holds_everywhere(const kn_poly_scope *s, const kn_expr *cond, isl_se
     bool empty = isl_set_is_empty(outside) == isl_bool_true;
     isl_set_free(outside);
     return empty;
-}
-
-static const kn_expr *and_also(kn_arena *a, const kn_expr *x, const kn_expr *y)
-{
-    return !x ? y : !y ? x : kn_op2(a, KN_OP_LAND, x, y);
 }
 
 /* An iterator that runs over just this dimension, or a constant inside a constant one: no need to
@@ -409,7 +422,7 @@ kn_poly *kn_poly_create(kn_arena *a, const kn_nest *nest)
     p->ctx = ctx;
     p->nest = nest;
     p->domains = KN_ARRAY(a, isl_set *, nest->nstmts + 1);
-    p->exact = KN_ARRAY(a, bool, nest->nstmts + 1);
+    p->guards = KN_ARRAY(a, const kn_expr *, nest->nstmts + 1);
     p->isl = isl_ctx_alloc();
     if (!p->isl) {
         kn_raise(ctx, KN_ENVIRONMENT, kn_loc_none(), "out of memory");

@@ -173,8 +173,8 @@ static void add_instance(kn_poly *p, kn_block_builder *out, int stmt, const kn_b
     kn_loop *store = kn_loop_store(a, s->target, subs, s->nsubs, s->op, value);
     store->loc = s->loc;
     kn_block_add(&body, store);
-    if (s->where && !p->exact[stmt]) {
-        const kn_expr *cond = kn_expr_subst(a, s->where, b, s->niters);
+    if (p->guards[stmt]) {
+        const kn_expr *cond = kn_expr_subst(a, p->guards[stmt], b, s->niters);
         kn_block_add(out, kn_loop_if(a, cond, kn_block_done(&body), (kn_block){0}));
         return;
     }

@@ -47,7 +47,8 @@ struct kn_poly {
     struct kn_watchdog *watchdog;
     isl_set *context; /* what is known of the parameters */
     isl_set **domains;
-    bool *exact; /* per statement: the domain says all of `where` */
+    const kn_expr *
+        *guards; /* per statement: the part of `where` that its domain does not say, or NULL */
     KN_VEC(kn_access) accesses;
     KN_VEC(kn_dependence) deps;
     KN_VEC(kn_poly_param) params;
