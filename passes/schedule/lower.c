@@ -16,6 +16,7 @@ typedef struct {
     kn_map names;   /* identifiers taken in main */
     kn_map buffers; /* value name -> identifier of its buffer in main */
     kn_map kernels; /* nest text -> kn_func */
+    kn_map updated; /* names of outputs that their nodes write over an input, in its memory */
     KN_VEC(kn_func *) funcs;
     kn_block_builder main;
     const char *computed; /* the output of main that tells the values of computed sizes */
@@ -208,64 +209,6 @@ static void define_sizes(kn_lowering *l, const kn_value *v)
     }
 }
 
-/* The input that an output updates in place, or NULL. */
-static const kn_value *aliased_input(const kn_lowering *l, const kn_value *out)
-{
-    const kn_graph *g = l->graph;
-    for (int i = 0; i < g->noutputs; i++) {
-        if (g->outputs[i] == out && g->aliases[i]) {
-            return g->aliases[i];
-        }
-    }
-    return NULL;
-}
-
-/* Whether the node that makes a value updates `in` for it, by its meaning, and reads it in no other
-   way. */
-static bool updates(const kn_lowering *l, const kn_value *out, const kn_value *in)
-{
-    const kn_nest *nest = kn_node_nest(l->arena, l->graph, out->def);
-    const kn_bound_tensor *bound = kn_node_bind(l->arena, out->def, nest);
-    int uses = 0;
-    bool found = false;
-    for (int t = 0; t < nest->ntensors; t++) {
-        found = found || (bound[t].value == out && bound[t].initial == in);
-        uses += bound[t].value == in || bound[t].initial == in;
-    }
-    return found && uses == 1;
-}
-
-/* Whether nobody reads `in` once the group of `n` runs: neither a later group, nor another node of
-   it, nor through a view, nor as an output of the graph. */
-static bool is_last_reader(const kn_lowering *l, const kn_node *n, const kn_value *in)
-{
-    const kn_graph *g = l->graph;
-    for (int i = 0; i < g->noutputs; i++) {
-        if (g->outputs[i] == in) {
-            return false;
-        }
-    }
-    for (int i = 0; i < g->nnodes; i++) {
-        const kn_node *reader = g->nodes[i];
-        for (int k = 0; k < reader->ninputs; k++) {
-            bool early = reader == n || (reader->group < n->group && !kn_node_is_alias(reader));
-            if (reader->inputs[k] == in && !early) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* An output that updates an input is written where it is to be only when its node does just that;
-   else it is computed beside, and copied when nobody reads the input any more. */
-static bool can_update(const kn_lowering *l, const kn_value *out)
-{
-    const kn_value *in = aliased_input(l, out);
-    return in && out->def && !kn_node_is_alias(out->def) && updates(l, out, in) &&
-           is_last_reader(l, out->def, in);
-}
-
 static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
 {
     kn_group_nest group = kn_group_compose(l->arena, l->graph, nodes, n);
@@ -277,9 +220,7 @@ static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
         if (role != KN_ROLE_IN) {
             allocate(l, group.values[i]);
         }
-        bool in_place =
-            role == KN_ROLE_INOUT && aliased_input(l, group.values[i]) == group.initial[i];
-        if (role == KN_ROLE_INOUT && !(in_place && can_update(l, group.values[i]))) {
+        if (role == KN_ROLE_INOUT && !kn_map_has(&l->updated, group.values[i]->name)) {
             copy(l, group.values[i], buffer_name(l, group.initial[i]),
                  buffer_name(l, group.values[i]));
         }
@@ -388,7 +329,7 @@ static void add_signature(kn_lowering *l, kn_func *f)
     }
     for (int i = 0; i < g->noutputs; i++) {
         add_param(l, f, g->outputs[i], KN_PARAM_OUT,
-                  !g->aliases[i] || can_update(l, g->outputs[i]));
+                  !g->aliases[i] || kn_map_has(&l->updated, g->outputs[i]->name));
         bound_output(l, &f->params[f->nparams - 1]);
         if (g->aliases[i]) {
             f->params[f->nparams - 1].alias = buffer_name(l, g->aliases[i]);
@@ -451,6 +392,7 @@ void kn_pass_lower(kn_unit *u)
     l.names = kn_map_make(u->arena);
     l.buffers = kn_map_make(u->arena);
     l.kernels = kn_map_make(u->arena);
+    l.updated = kn_in_place_outputs(u->arena, u->graph);
     l.main.arena = u->arena;
     l.edited = KN_ARRAY(u->arena, bool, u->schedule ? u->schedule->n + 1 : 1);
     kn_func *f = KN_NEW(u->arena, kn_func);

@@ -25,4 +25,7 @@ typedef struct {
 } kn_group_nest;
 kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, kn_node *const *nodes, int n);
 
+/* The names of the graph's outputs that are written over an input where it lies. */
+kn_map kn_in_place_outputs(kn_arena *a, const kn_graph *g);
+
 #endif
