@@ -17,7 +17,7 @@ static const kn_expr *number(const kn_onnx_node *n, int64_t v)
 /* ---- reshaping ---- */
 
 /* Whether an expression is a size that is read from a tensor at run time: it may be one of
-   Reshape's marks. An expression over other sizes is a dimension. */
+   Reshape's marks, or Expand's 1. An expression over other sizes is a dimension. */
 static bool is_read(const kn_onnx_node *n, const kn_expr *e)
 {
     for (int i = 0; e->kind == KN_E_VAR && i < n->g->nsizes; i++)
@@ -289,11 +289,21 @@ void kn_onnx_pad(kn_onnx_node *n)
         kn_onnx_emit(n, 0, "pad_around", VALUES(x), attrs, 3);
 }
 
+/* Where a shape that is read at run time says 1, the operand's dimension stays. */
 void kn_onnx_expand_to(kn_onnx_node *n)
 {
+    kn_value *x = kn_onnx_need(n, 0);
     int rank;
-    const kn_expr *const *shape = kn_onnx_content(n, 1, 0, KN_SIZE_DEFAULT_MAX, &rank);
-    kn_onnx_expand(n, 0, kn_onnx_need(n, 0), shape, rank);
+    const kn_expr *shape[KN_MAX_RANK];
+    const kn_expr *const *given = kn_onnx_content(n, 1, 0, KN_SIZE_DEFAULT_MAX, &rank);
+    if (rank > KN_MAX_RANK)
+        kn_onnx_unsupported(n, "rank %d", rank);
+    for (int k = 0; k < rank; k++) {
+        int from = k - rank + x->rank;
+        bool stays = from >= 0 && !kn_index_is(x->shape[from], 1);
+        shape[k] = stays ? unless(n, given[k], 1, x->shape[from], given[k]) : given[k];
+    }
+    kn_onnx_expand(n, 0, x, shape, rank);
 }
 
 void kn_onnx_tile(kn_onnx_node *n)

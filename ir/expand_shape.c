@@ -402,6 +402,37 @@ static bool at_most_one(const kn_x *x, int axis)
     return kn_index_range(d, x->g->sizes, x->g->nsizes).hi == 1;
 }
 
+/* Whether it may be 1, or may be more, as long as the sizes are not known; and is to become `to`. */
+static bool may_be_one(const kn_x *x, int axis, const kn_expr *to)
+{
+    const kn_expr *d = x->node->inputs[0]->shape[axis];
+    kn_range r = kn_index_range(d, x->g->sizes, x->g->nsizes);
+    return r.lo <= 1 && r.hi > 1 && !kn_expr_equal(d, to);
+}
+
+/* One dimension of the operand, d, that becomes `to`, subscripted by i: 1 is repeated, anything
+   else stays. Returns the operand's subscript. */
+static const char *expand_dim(kn_x *x, int axis, const kn_expr *to, const char **o, const char *d,
+                              const char *i, kn_str *requires_)
+{
+    int64_t from = kn_x_dim(x, 0, axis), known;
+    if (kn_index_is(to, 1))
+        *o = d;
+    else if (at_most_one(x, axis))
+        return "0";
+    else if (from >= 0) {
+        if (kn_index_const(to, &known) && known != from)
+            kn_x_fail(x, "dimension %d of the operand is %lld, which cannot become %lld", axis,
+                      (long long)from, (long long)known);
+        kn_putf(requires_, "require %s == %s; ", *o, d);
+        *o = d;
+    } else if (may_be_one(x, axis, to)) {
+        kn_putf(requires_, "require %s == 1 || %s == %s; ", d, d, *o);
+        return kn_format(x->a, "min(%s, %s - 1)", i, d);
+    }
+    return at_most_one(x, axis) ? "0" : i;
+}
+
 /* The operand's dimensions of 1 are repeated; the result's dimensions that are 1 or missing are the
  * operand's. */
 void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
@@ -409,19 +440,22 @@ void kn_expand_expand(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x x = kn_x_start(out, g, node);
     kn_subs d = operand_dims(&x, 0);
     int given = kn_x_count(&x, "shape"), rank = d.n > given ? d.n : given;
+    const kn_attr *shape = kn_node_attr(node, "shape");
     kn_subs o = kn_x_subs(&x, "", rank), i = indices(&x, rank), s = {0};
+    kn_str requires_ = kn_str_make(x.a);
     for (int k = 0; k < rank; k++) {
         int from = k - (rank - d.n), to = k - (rank - given);
-        bool one = from >= 0 && at_most_one(&x, from);
+        const kn_expr *size = to >= 0 ? shape->indexes[to] : kn_index(x.a, 1);
         o.at[k] = to >= 0 ? kn_x_index(&x, "shape", to) : "1";
-        if (from >= 0 && strcmp(o.at[k], "1") == 0)
-            o.at[k] = d.at[from];
         if (from >= 0)
-            kn_x_push(&x, &s, one ? "0" : i.at[k]);
+            kn_x_push(&x, &s,
+                      expand_dim(&x, from, size, &o.at[k], d.at[from], i.at[k], &requires_));
     }
     kn_x_let(&x, "o", &o);
     kn_x_let(&x, "s", &s);
-    kn_x_write(&x, "(X[$d], $attrs) -> Y: typeof(X)[$o]: Y[$i] = X[$s]");
+    kn_x_write(&x, "(X[$d], $attrs) -> Y: typeof(X)[$o]: ");
+    kn_put(out, kn_str_get(&requires_));
+    kn_x_write(&x, "Y[$i] = X[$s]");
 }
 
 /* Place i of a dimension repeats element i % n; where n is a symbol, the copies are counted by q

@@ -345,6 +345,17 @@ static bool is_product_of_names(const kn_expr *e)
     return e->kind == KN_E_VAR || e->kind == KN_E_CONST;
 }
 
+static const kn_expr *upper_sum(kn_bounding *b, const kn_expr *e);
+
+/* Of a choice: the greater of both sides' bounds. NULL when e is none. */
+static const kn_expr *upper_choice(kn_bounding *b, const kn_expr *e)
+{
+    if (e->kind != KN_E_OP || e->op != KN_OP_SELECT)
+        return NULL;
+    const kn_expr *x = upper_sum(b, e->args[1]), *y = upper_sum(b, e->args[2]);
+    return x && y ? kn_index_max(b->a, x, y) : NULL;
+}
+
 /* A sum, term by term: sizes are not negative, so a product of names grows with each of them. */
 static const kn_expr *upper_sum(kn_bounding *b, const kn_expr *e)
 {
@@ -357,6 +368,8 @@ static const kn_expr *upper_sum(kn_bounding *b, const kn_expr *e)
         const kn_expr *bound = kn_expr_rewrite(b->a, term[i], take_bound, b);
         bool kept = kn_expr_equal(bound, term[i]);
         if (!kept && !is_product_of_names(term[i]))
+            bound = coef[i] > 0 ? upper_choice(b, term[i]) : NULL;
+        if (!bound)
             return NULL;
         sum = kn_index_add(b->a, sum, kn_index_mul(b->a, kn_index(b->a, coef[i]), bound));
     }
