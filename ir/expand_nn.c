@@ -196,8 +196,16 @@ void kn_expand_lrn(kn_str *out, const kn_graph *g, const kn_node *node)
 
 /* ---- attention ---- */
 
+/* What a query yields whose softmax is not defined: the attribute `undefined`. */
+typedef enum {
+    UNSEEING_ZERO, /* 0 when it sees no key, else NaN */
+    ANY_NAN,       /* NaN, as in softmax */
+    ANY_ZERO       /* 0 */
+} undefined_rule;
+
 typedef struct {
     bool mask, lengths, causal;
+    undefined_rule undefined;
     int64_t left, right; /* the window, -1: unbounded */
     double softcap;
     int scores; /* which scores are a second result: 0 scaled, 1 capped, 2 masked, 3 probabilities;
@@ -257,6 +265,10 @@ static attention read_attention(kn_x *x)
     at.left = kn_x_int(x, "left", -1);
     at.right = kn_x_int(x, "right", -1);
     at.softcap = kn_node_float(x->node, "softcap", 0);
+    int64_t undefined = kn_x_int(x, "undefined", UNSEEING_ZERO);
+    if (undefined < UNSEEING_ZERO || undefined > ANY_ZERO)
+        kn_x_fail(x, "undefined is %lld, expected 0 to 2", (long long)undefined);
+    at.undefined = (undefined_rule)undefined;
     at.scores = (int)kn_x_int(x, "scores", -1);
     for (int k = 0; k < 3; k++)
         if (kn_x_rank(x, k) != 4)
@@ -297,15 +309,35 @@ static void write_scores(kn_x *x, const attention *at)
     kn_x_write(x, hidden ? ", -inf); " : "; ");
 }
 
-/* A query that sees no key at all yields 0: its greatest score is -inf, which is not taken out, and
- * its sum 0. */
+/* $quotient: $e over $z, the sum of the exponentials, which is 0 where there is no key, or where
+   none is seen and `blind` says that this counts. */
+static void set_quotient(kn_x *x, const attention *at, bool blind)
+{
+    const kn_expr *keys = x->node->inputs[1]->shape[2];
+    bool none = kn_index_range(keys, x->g->sizes, x->g->nsizes).lo < 1;
+    const char *form = at->undefined == ANY_ZERO ? "select($z > 0, $e / $z, 0)"
+                       : blind || none           ? "$e / select($z == 0, 1, $z)"
+                                                 : "$e / $z";
+    kn_x_set(x, "quotient", "%s", form);
+}
+
+/* $quotient of the exponential e. */
+static void write_quotient(kn_x *x, const char *e)
+{
+    kn_x_set(x, "z", "Z[b, h, s]");
+    kn_x_set(x, "e", "%s", e);
+    kn_x_write(x, kn_map_get(&x->names, "quotient"));
+}
+
+/* A query that sees no key has -inf as its greatest score, which makes NaN of all, unless it is not
+ * taken out: then all exponentials are 0, and so is their sum. */
 void kn_expand_attention(kn_str *out, const kn_graph *g, const kn_node *node)
 {
-    static const char *const scores[] = {"$w", "$c", "$f",
-                                         "E[$q] / select(Z[b, h, s] == 0, 1, Z[b, h, s])"};
+    static const char *const scores[] = {"$w", "$c", "$f"};
     kn_x x = kn_x_start(out, g, node);
     attention at = read_attention(&x);
-    bool masked = may_see_nothing(&x, &at);
+    bool blind = at.undefined == UNSEEING_ZERO && may_see_nothing(&x, &at);
+    set_quotient(&x, &at, blind);
     kn_x_set(&x, "q", "b, h, s, t");
     kn_x_write(&x, "(Q[N, H, S, D], K[N, $G, T, D], V[N, $G, T, E]");
     kn_x_write(&x, at.mask ? ", A[$A_d]" : "");
@@ -315,18 +347,21 @@ void kn_expand_attention(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_write(&x, at.scores >= 0 ? ", U: typeof(Q)[N, H, S, T]: " : ": ");
     write_scores(&x, &at);
     kn_x_write(&x, "M[b, h, s] max=! $f; ");
-    kn_x_write(&x, masked ? "E[$q] = exp($f - select(M[b, h, s] == -inf, 0, M[b, h, s])); "
-                          : "E[$q] = exp($f - M[b, h, s]); ");
+    kn_x_write(&x, blind ? "E[$q] = exp($f - select(M[b, h, s] == -inf, 0, M[b, h, s])); "
+                         : "E[$q] = exp($f - M[b, h, s]); ");
     kn_x_write(
         &x, "Z[b, h, s] +=! E[$q]; O[b, h, s, e] +=! E[$q] * cast(acctype(Q), V[b, $g, t, e]); ");
-    kn_x_write(&x, masked ? "Y[b, h, s, e] = cast(typeof(Q), O[b, h, s, e] / select(Z[b, h, s] == "
-                            "0, 1, Z[b, h, s]))"
-                          : "Y[b, h, s, e] = cast(typeof(Q), O[b, h, s, e] / Z[b, h, s])");
+    kn_x_write(&x, "Y[b, h, s, e] = cast(typeof(Q), ");
+    write_quotient(&x, "O[b, h, s, e]");
+    kn_x_write(&x, ")");
     if (at.scores > 3)
         kn_x_fail(&x, "scores is %d, expected -1 to 3", at.scores);
     if (at.scores >= 0) {
         kn_x_write(&x, "; U[$q] = cast(typeof(Q), ");
-        kn_x_write(&x, scores[at.scores]);
+        if (at.scores == 3)
+            write_quotient(&x, "E[b, h, s, t]");
+        else
+            kn_x_write(&x, scores[at.scores]);
         kn_x_write(&x, ")");
     }
 }

@@ -108,16 +108,28 @@ static double scale_of(const kn_match *m)
     return product / (kn_match_number(m, "over", 1) * kn_match_number(m, "over_q", 1));
 }
 
-/* Sets %bias, %keys, `scale`. */
+/* What becomes of a query whose softmax is NaN: the spelling keeps that, or puts 0. Without a mask
+   the op keeps it anyway. */
+static void set_undefined(kn_match *m, const kn_value *mask)
+{
+    bool cleared = kn_match_value(m, "nothing") != NULL;
+    if (cleared || mask) {
+        kn_match_set_attr(m, "undefined", kn_attr_int("undefined", cleared ? 2 : 1));
+    }
+}
+
+/* Sets %bias, %keys, `scale`, perhaps `undefined`. */
 static bool find_attention(kn_match *m)
 {
     kn_value *q = kn_match_value(m, "q"), *k = kn_match_value(m, "k"), *v = kn_match_value(m, "v"),
              *mask;
     bool transposed = kn_match_number(m, "tb", 0) != 0;
     double scale = scale_of(m);
-    if (!shapes_agree(q, k, v, transposed) || !isfinite(scale) || !find_mask(m, &mask)) {
+    if (!shapes_agree(q, k, v, transposed) || !isfinite(scale) ||
+        kn_match_number(m, "nothing", 0) != 0 || !find_mask(m, &mask)) {
         return false;
     }
+    set_undefined(m, mask);
     kn_match_set(m, "bias", mask);
     kn_match_set(m, "keys", transposed ? k : swapped(m, k));
     kn_match_set_attr(m, "scale", kn_attr_float("scale", scale));
