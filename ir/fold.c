@@ -53,6 +53,10 @@ static void not_an_operator(void)
 
 /* ---- Floats ---- */
 
+/* NaN if one is; -0 is below +0. */
+#define LEAST(x, y) (x < y || isnan(x) ? x : y < x || isnan(y) ? y : signbit(x) ? x : y)
+#define GREATEST(x, y) (x > y || isnan(x) ? x : y > x || isnan(y) ? y : signbit(x) ? y : x)
+
 /* The operators on floats, one list for float and double: F(name) is libm's for the type. */
 /* clang-format off */
 #define FLOAT_OPS(ROW, F)               \
@@ -64,8 +68,8 @@ static void not_an_operator(void)
     ROW(NEG, -x)                        \
     ROW(FLOORDIV, F(floor)(x / y))      \
     ROW(MOD, F(mod_floor)(x, y))        \
-    ROW(MIN, x < y || isnan(x) ? x : y) \
-    ROW(MAX, x > y || isnan(x) ? x : y) \
+    ROW(MIN, LEAST(x, y))               \
+    ROW(MAX, GREATEST(x, y))            \
     ROW(ABS, F(fabs)(x))                \
     ROW(POW, F(pow)(x, y))              \
     ROW(EXP, F(exp)(x))                 \

@@ -153,8 +153,11 @@ static inline double mod_f64(double x, double y)
 #define modulo_single mod_f32
 #define modulo_double_ mod_f64
 
-#define min_float(x, y) ((x) < (y) || isnan(x) ? (x) : (y))
-#define max_float(x, y) ((x) > (y) || isnan(x) ? (x) : (y))
+/* -0 is below +0: that is looked at last, where neither is greater. */
+#define min_float(x, y) \
+    ((x) < (y) || isnan(x) ? (x) : (y) < (x) || isnan(y) ? (y) : signbit(x) ? (x) : (y))
+#define max_float(x, y) \
+    ((x) > (y) || isnan(x) ? (x) : (y) > (x) || isnan(y) ? (y) : signbit(x) ? (y) : (x))
 
 /* Truncates and saturates; NaN gives 0. lo and hi are the type's least value and one more than its
  * greatest. */

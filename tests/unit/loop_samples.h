@@ -115,6 +115,12 @@ static const loop_sample loop_samples[] = {
      " g[i] = h[i] * h[i] + cast(f16, b[i]) c[i] = exp(b[i])"
      " let m: bf16 = max(b[i], cast(bf16, h[i])) c[i] += m } } }",
      {31}},
+    {"powers_of_literals",
+     "module @m { func @main(n: index in 1:65536, in x: f32[n] @ddr, in d: f64[n] @ddr,"
+     " out y: f32[n] @ddr, out z: f32[n] @ddr, out v: f32[n] @ddr, out w: f64[n] @ddr)"
+     " workspace 0 { for i in 0:n { y[i] = pow(x[i], 2.0) z[i] = pow(x[i], 0.5)"
+     " v[i] = pow(2.0, x[i]) w[i] = pow(d[i], 2.0:f64) } } }",
+     {20000}},
 };
 enum { NSAMPLES = sizeof loop_samples / sizeof *loop_samples };
 

@@ -1,15 +1,23 @@
 /* The scalar operators of ir/scalar.def in C: what each of them means on the machine that runs
-   emitted code.  One function an operator and element type, npu_<operator>_<type>: npu_add_i32,
-   npu_exp_f16, npu_floordiv_index; one a pair of types, npu_cast_<from>_<to>, npu_sat_<from>_<to>,
+   emitted code.
+
+   One function an operator and element type, npu_<operator>_<type>: npu_add_i32, npu_exp_f16,
+   npu_floordiv_index; one a pair of types, npu_cast_<from>_<to>, npu_sat_<from>_<to>,
    npu_bitcast_<from>_<to>. The meaning is that of docs/index-notation.md ("Values", "Types") and
-   equals, bit for bit, what the compiler folds and interprets:  - integers wrap; / truncates and %
-   follows it, by zero they give 0, and MIN / -1 wraps. On `index` they are floor. - shift counts
-   are taken modulo the width; >> of a signed value is arithmetic (as every compiler does it). -
-   min and max propagate NaN, and -0 is below +0: so they may be regrouped freely. - float to
-   integer truncates and saturates, NaN becomes 0; integer to integer wraps under `cast`, saturates
-   under `sat`; to bool, everything but 0 is true. To a float type `sat` is `cast`. - f16 and bf16
-   are held as their bits in a uint16_t: widened to f32, computed, rounded half to even. - i4 and
-   u4 are held sign- or zero-extended in a byte; in buffers two share one, the low nibble first.
+   equals, bit for bit, what the compiler folds and interprets:
+
+   - Integers wrap; / truncates and % follows it, by zero they give 0, and MIN / -1 wraps. On
+     `index` they are floor.
+   - Shift counts are taken modulo the width; >> of a signed value is arithmetic (as every compiler
+     does it).
+   - min and max propagate NaN, and -0 is below +0: so they may be regrouped freely.
+   - Float to integer truncates and saturates, NaN becomes 0; integer to integer wraps under `cast`,
+     saturates under `sat`; to bool, everything but 0 is true. To a float type `sat` is `cast`.
+   - f16 and bf16 are held as their bits in a uint16_t: widened to f32, computed, rounded half to
+     even.
+   - i4 and u4 are held sign- or zero-extended in a byte; in buffers two share one, the low nibble
+     first.
+
    No undefined behaviour on any value; no branches where that matters, so that loops over these
    vectorise. To be compiled with -ffp-contract=off, in the default rounding mode. NPU_SCALAR is
    `static inline` unless bitcode.c says otherwise. */
@@ -275,7 +283,12 @@ NPU_SCALAR bool npu_lnot_bool(bool a) { return !a; }
         return a != a ? a : r;                                                                     \
     }                                                                                              \
     NPU_SCALAR C npu_abs_##T(C a) { return fabs##F(a); }                                           \
-    NPU_SCALAR C npu_pow_##T(C a, C b) { return pow##F(a, b); }                                    \
+    /* Of libm, on constants too: compilers put a * a for pow(a, 2), which may be an ulp off. */       \
+    NPU_SCALAR C npu_pow_##T(C a, C b)                                                             \
+    {                                                                                              \
+        volatile C base = a, power = b;                                                            \
+        return pow##F(base, power);                                                                \
+    }                                                                                              \
     NPU_SCALAR C npu_exp_##T(C a) { return exp##F(a); }                                            \
     NPU_SCALAR C npu_expm1_##T(C a) { return expm1##F(a); }                                        \
     NPU_SCALAR C npu_log_##T(C a) { return log##F(a); }                                            \
