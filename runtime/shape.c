@@ -1,8 +1,15 @@
 /* Recursive descent over
-     or   = and { "||" and }          and = cmp { "&&" cmp }        cmp = sum [
-   ("<"|"<="|">"|">="|"=="|"!=") sum ] sum  = term { ("+"|"-") term }   term = unary { ("*"|"/"|"%")
-   unary }   unary = [ "-" | "!" ] atom atom = number | name | "(" or ")" | ("min"|"max") "(" or ","
-   or ")" | "select" "(" or "," or "," or ")" with floor division and conditions as 0 and 1. */
+
+     or    = and { "||" and }
+     and   = cmp { "&&" cmp }
+     cmp   = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
+     sum   = term { ("+" | "-") term }
+     term  = unary { ("*" | "/" | "%") unary }
+     unary = [ "-" | "!" ] atom
+     atom  = number | name | "(" or ")"
+           | ("min" | "max") "(" or "," or ")" | "select" "(" or "," or "," or ")"
+
+   with floor division and conditions as 0 and 1. */
 #include "runtime/shape.h"
 
 #include <ctype.h>
