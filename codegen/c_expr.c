@@ -41,7 +41,7 @@ int kn_c_find(const c_emitter *c, const char *name)
         if (other && (other == name || strcmp(other, name) == 0))
             return i;
     }
-    kn_c_fail(c, KN_INTERNAL, "`%s` is not in scope", name);
+    kn_cg_fail(&c->facts, KN_INTERNAL, "`%s` is not in scope", name);
 }
 
 void kn_c_read(c_emitter *c, int name)
@@ -88,24 +88,6 @@ static int put_const(kn_str *out, const kn_expr *e)
     }
 }
 
-const kn_expr *kn_c_fold(const c_emitter *c, const kn_expr *e)
-{
-    enum { FEW = 4 };
-    const kn_expr *few[FEW], **args = few;
-    bool constant = e->kind == KN_E_OP || e->kind == KN_E_CAST;
-    if (e->nargs == 0)
-        return e;
-    if (e->nargs > FEW)
-        args = KN_ARRAY(c->arena, const kn_expr *, e->nargs);
-    for (int i = 0; i < e->nargs; i++) {
-        args[i] = kn_c_fold(c, e->args[i]);
-        constant = constant && args[i]->kind == KN_E_CONST;
-    }
-    const kn_expr *r = kn_expr_with(c->arena, e, e->type, args);
-    const kn_expr *value = constant ? kn_expr_fold(c->arena, r) : NULL;
-    return value ? value : r;
-}
-
 bool kn_c_has_load(const kn_expr *e)
 {
     bool found = e->kind == KN_E_LOAD;
@@ -148,7 +130,7 @@ static void add_constant(const c_emitter *c, address *a, int64_t value)
 {
     if (a->precedence == 0) {
         if (__builtin_add_overflow(a->value, value, &a->value))
-            kn_c_fail(c, KN_INVALID, "an address overflows 64 bits");
+            kn_cg_fail(&c->facts, KN_INVALID, "an address overflows 64 bits");
     } else if (value != 0) {
         uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
         kn_putf(&a->text, " %c %" PRIu64, value < 0 ? '-' : '+', magnitude);
@@ -182,7 +164,7 @@ static void scale(c_emitter *c, address *a, const kn_expr *by)
         return;
     if (a->precedence == 0 && by->kind == KN_E_CONST) {
         if (__builtin_mul_overflow(a->value, by->i, &a->value))
-            kn_c_fail(c, KN_INVALID, "an address overflows 64 bits");
+            kn_cg_fail(&c->facts, KN_INVALID, "an address overflows 64 bits");
         return;
     }
     if (a->precedence == 0) {
@@ -204,8 +186,8 @@ void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr 
     const char *at = n->at;
     for (int i = 0; i < nsubs; i++) {
         if (i > 0)
-            scale(c, &a, kn_c_fold(c, b->shape[i]));
-        add_term(c, &a, kn_c_fold(c, subs[i]));
+            scale(c, &a, kn_cg_fold(c->arena, b->shape[i]));
+        add_term(c, &a, kn_cg_fold(c->arena, subs[i]));
     }
     if (at)
         kn_putf(out, "%s", at);
@@ -234,7 +216,7 @@ static void put_load(c_emitter *c, kn_str *out, const kn_expr *e)
     int name = kn_c_find(c, e->name);
     c_name n = c->scope.at[name];
     kn_c_read(c, name);
-    if (!kn_c_is_packed(n.type)) {
+    if (!kn_cg_is_packed(n.type)) {
         kn_c_put_element(c, out, name, e->args, e->nargs);
         return;
     }
@@ -267,8 +249,8 @@ static bool is_plain_comparison(const kn_expr *e, kn_dtype type)
 /* Division of what is not negative by what is positive is the same in C. */
 static bool is_plain_division(const c_emitter *c, const kn_expr *e)
 {
-    return e->type == KN_INDEX && kn_c_range(c, e->args[0]).lo >= 0 &&
-           kn_c_range(c, e->args[1]).lo > 0;
+    return e->type == KN_INDEX && kn_cg_range(&c->facts, e->args[0]).lo >= 0 &&
+           kn_cg_range(&c->facts, e->args[1]).lo > 0;
 }
 
 /* The operator of C that means the same, or NULL. */
@@ -281,7 +263,8 @@ static const char *plain_operator(const c_emitter *c, const kn_expr *e)
     case KN_OP_SUB:
     case KN_OP_MUL:
     case KN_OP_NEG:
-        return is_plain_float(type) || (type == KN_INDEX && kn_c_is_finite(kn_c_range(c, e)))
+        return is_plain_float(type) ||
+                       (type == KN_INDEX && kn_cg_is_finite(kn_cg_range(&c->facts, e)))
                    ? info->text
                    : NULL;
     case KN_OP_DIV: return is_plain_float(type) || is_plain_division(c, e) ? "/" : NULL;

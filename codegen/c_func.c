@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { INDENT = 4, COLUMNS = 100, MAX_LOCAL_BYTES = 1 << 20 };
+enum { INDENT = 4, COLUMNS = 100 };
 
 static void indent(kn_str *out, int level)
 {
@@ -25,16 +25,6 @@ static char *vformat(kn_arena *a, const char *fmt, va_list args)
     char *text = kn_alloc(a, (size_t)n + 1);
     vsnprintf(text, (size_t)n + 1, fmt, args);
     return text;
-}
-
-void kn_c_fail(const c_emitter *c, kn_status status, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    char *text = vformat(c->arena, fmt, args);
-    va_end(args);
-    const char *where = c->func ? c->func->func->name : c->module->name;
-    kn_raise(c->ctx, status, c->loc, "%s for %s: %s", c->options ? "C" : "LLVM", where, text);
 }
 
 /* Where to break a line so that at most `room` characters come before: at a space after an operator
@@ -112,18 +102,18 @@ int kn_c_declare(c_emitter *c, const char *name, const kn_buffer *buffer, kn_dty
     kn_push(c->arena, &c->scope, n);
     if (bounds) {
         kn_size size = {name, bounds->lo, bounds->hi};
-        kn_push(c->arena, &c->bounds, size);
+        kn_push(c->arena, &c->facts.bounds, size);
     }
     for (int i = 0; buffer && i < buffer->rank; i++) {
         if (kn_c_has_load(buffer->shape[i]))
-            kn_c_fail(c, KN_INTERNAL, "the shape of `%s` reads a buffer", name);
+            kn_cg_fail(&c->facts, KN_INTERNAL, "the shape of `%s` reads a buffer", name);
     }
     return c->scope.n - 1;
 }
 
 c_mark kn_c_open(const c_emitter *c)
 {
-    return (c_mark){c->scope.n, c->bounds.n, c->decls.n};
+    return (c_mark){c->scope.n, c->facts.bounds.n, c->decls.n};
 }
 
 c_decl kn_c_decl_begin(const c_emitter *c)
@@ -165,7 +155,7 @@ void kn_c_close(c_emitter *c, c_mark m)
     }
     c->decls.n = m.decls;
     c->scope.n = m.scope;
-    c->bounds.n = m.bounds;
+    c->facts.bounds.n = m.bounds;
 }
 
 void kn_c_put_unused(c_emitter *c, kn_str *out, int from, int to)
@@ -191,27 +181,8 @@ void kn_c_read_context(c_emitter *c, const char *name)
 static const char *value_text(c_emitter *c, const kn_expr *e, int least)
 {
     kn_str s = kn_str_make(c->arena);
-    kn_c_put_within(c, &s, kn_c_fold(c, e), least);
+    kn_c_put_within(c, &s, kn_cg_fold(c->arena, e), least);
     return kn_str_get(&s);
-}
-
-/* 4-bit elements begin at a byte when every term of their number is even. */
-static bool is_even(const c_emitter *c, const c_name *n, const kn_expr *const *subs, int nsubs)
-{
-    enum { CAP = 32 };
-    int64_t constant, coef[CAP];
-    const kn_expr *term[CAP];
-    const kn_expr *e = kn_index(c->arena, 0);
-    for (int i = 0; i < nsubs; i++) {
-        if (i > 0)
-            e = kn_index_mul(c->arena, e, n->buffer->shape[i]);
-        e = kn_index_add(c->arena, e, subs[i]);
-    }
-    int terms = kn_index_terms(c->arena, e, &constant, coef, term, CAP);
-    bool even = terms >= 0 && constant % 2 == 0 && !n->at;
-    for (int i = 0; i < terms; i++)
-        even = even && coef[i] % 2 == 0;
-    return even;
 }
 
 /* The address of a buffer, or from an element on. */
@@ -226,11 +197,11 @@ static const char *pointer_text(c_emitter *c, const kn_expr *e)
     kn_c_put_address(c, &s, &n, e->args, e->nargs);
     if (strcmp(kn_str_get(&s), "0") == 0)
         return n.c;
-    if (!kn_c_is_packed(n.type))
+    if (!kn_cg_is_packed(n.type))
         return kn_format(c->arena, "&%s[%s]", n.c, kn_str_get(&s));
-    if (!is_even(c, &n, e->args, e->nargs))
-        kn_c_fail(c, KN_UNSUPPORTED, "a part of `%s` that may begin inside a byte is passed on",
-                  e->name);
+    if (n.at || !kn_cg_is_even(c->arena, n.buffer, e->args, e->nargs))
+        kn_cg_fail(&c->facts, KN_UNSUPPORTED,
+                   "a part of `%s` that may begin inside a byte is passed on", e->name);
     return kn_format(c->arena, "&%s[(%s) / 2]", n.c, kn_str_get(&s));
 }
 
@@ -256,8 +227,8 @@ static bool is_simple_end(const kn_expr *e)
 static void put_for(c_emitter *c, const kn_loop *s)
 {
     c_mark m = kn_c_open(c);
-    kn_range range = kn_c_loop_range(c, s);
-    const kn_expr *end = kn_c_fold(c, s->hi);
+    kn_range range = kn_cg_loop_range(&c->facts, s);
+    const kn_expr *end = kn_cg_fold(c->arena, s->hi);
     const char *lo = value_text(c, s->lo, 0), *hi = value_text(c, end, C_PREC_SHIFT);
     int var = kn_c_declare(c, s->name, NULL, KN_INDEX, C_SCALAR, &range);
     const char *i = c->scope.at[var].c;
@@ -299,7 +270,7 @@ static void put_if(c_emitter *c, const kn_loop *s)
 static void put_let(c_emitter *c, const kn_loop *s)
 {
     c_decl d = kn_c_decl_begin(c);
-    kn_range range = s->type == KN_INDEX ? kn_c_range(c, s->expr) : (kn_range){0, 0};
+    kn_range range = s->type == KN_INDEX ? kn_cg_range(&c->facts, s->expr) : (kn_range){0, 0};
     const char *value = value_text(c, s->expr, 0);
     int name =
         kn_c_declare(c, s->name, NULL, s->type, C_SCALAR, s->type == KN_INDEX ? &range : NULL);
@@ -312,23 +283,10 @@ static const char *const_text(bool readonly)
     return readonly ? "const " : "";
 }
 
-/* Elements of a buffer of constant size; raises otherwise. */
-static int64_t constant_count(const c_emitter *c, const kn_buffer *b)
-{
-    int64_t count;
-    if (!kn_index_const(kn_index_product(c->arena, b->shape, b->rank), &count) || count < 0)
-        kn_c_fail(c, KN_INTERNAL, "`%s` in @%s is of no constant size", b->name, b->space);
-    int64_t bytes = kn_dtype_bytes(b->type, count);
-    if (bytes < 0 || bytes > MAX_LOCAL_BYTES)
-        kn_c_fail(c, KN_INTERNAL, "`%s` in @%s has more than %d bytes", b->name, b->space,
-                  MAX_LOCAL_BYTES);
-    return count;
-}
-
 /* A bool that is only copied is made 0 or 1. */
 static const char *stored_text(c_emitter *c, const kn_expr *e, kn_dtype type)
 {
-    const kn_expr *value = kn_c_fold(c, e);
+    const kn_expr *value = kn_cg_fold(c->arena, e);
     bool copied = value->kind == KN_E_LOAD || (value->kind == KN_E_OP && value->op == KN_OP_SELECT);
     if (type != KN_BOOL || !copied)
         return value_text(c, value, 0);
@@ -350,22 +308,21 @@ static bool put_variable(c_emitter *c, const kn_buffer *b, const kn_loop *next)
 
 static void put_array(c_emitter *c, const kn_buffer *b)
 {
-    int64_t count = constant_count(c, b);
-    if (kn_c_is_packed(b->type))
-        count = kn_dtype_bytes(b->type, count);
+    int64_t count = kn_cg_local_count(&c->facts, b);
     c_decl d = kn_c_decl_begin(c);
     int name = kn_c_declare(c, b->name, b, b->type, C_ARRAY, NULL);
     kn_c_line(c, "%s %s[%" PRId64 "]%s;", kn_c_element_type(b->type), c->scope.at[name].c,
               count ? count : 1,
-              kn_c_is_packed(b->type) ? " = {0}" : ""); /* a store of 4 bits reads the other 4 */
+              kn_cg_is_packed(b->type) ? " = {0}" : ""); /* a store of 4 bits reads the other 4 */
     kn_c_decl_end(c, d, name);
 }
 
 /* A part of main's workspace. */
 static void put_planned(c_emitter *c, const kn_buffer *b)
 {
-    if (!b->offset || strcmp(c->func->func->name, "main") != 0)
-        kn_c_fail(c, KN_INTERNAL, "`%s` in @ddr is not planned in main's workspace", b->name);
+    if (!b->offset || strcmp(c->facts.func->func->name, "main") != 0)
+        kn_cg_fail(&c->facts, KN_INTERNAL, "`%s` in @ddr is not planned in main's workspace",
+                   b->name);
     c_decl d = kn_c_decl_begin(c);
     const char *offset = value_text(c, b->offset, C_PREC_ADD);
     bool start = strcmp(offset, "0") == 0;
@@ -386,9 +343,9 @@ static bool put_alloc(c_emitter *c, const kn_loop *s, const kn_loop *next)
         return false;
     }
     if (b->offset)
-        kn_c_fail(c, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s", b->name,
-                  b->space);
-    if (b->rank == 0 && !kn_c_is_packed(b->type))
+        kn_cg_fail(&c->facts, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s", b->name,
+                   b->space);
+    if (b->rank == 0 && !kn_cg_is_packed(b->type))
         return put_variable(c, b, next);
     put_array(c, b);
     return false;
@@ -400,7 +357,7 @@ static const char *view_text(const c_emitter *c, const c_name *source, const cha
 {
     if (source->form == C_VARIABLE)
         return kn_format(c->arena, "&%s", source->c);
-    if (kn_c_is_packed(source->type) || strcmp(at, "0") == 0)
+    if (kn_cg_is_packed(source->type) || strcmp(at, "0") == 0)
         return source->c;
     return kn_format(c->arena, "&%s[%s]", source->c, at);
 }
@@ -418,7 +375,7 @@ static void put_view(c_emitter *c, const kn_loop *s)
     int name = kn_c_declare(c, b->name, b, b->type, C_POINTER, NULL);
     c_name *n = &c->scope.at[name];
     n->readonly = source.readonly;
-    if (kn_c_is_packed(b->type) && strcmp(kn_str_get(&at), "0") != 0) {
+    if (kn_cg_is_packed(b->type) && strcmp(kn_str_get(&at), "0") != 0) {
         n->at = kn_c_fresh(c, kn_format(c->arena, "%s_at", n->c));
         kn_c_line(c, "const int64_t %s = %s;", n->at, kn_str_get(&at));
     }
@@ -461,7 +418,7 @@ static void put_store(c_emitter *c, const kn_loop *s)
         kn_c_read(c, name);
     else
         c->scope.at[name].writes++;
-    if (kn_c_is_packed(n.type)) {
+    if (kn_cg_is_packed(n.type)) {
         put_packed_store(c, s, &n);
         return;
     }
@@ -478,18 +435,17 @@ static void put_store(c_emitter *c, const kn_loop *s)
 
 static void put_call(c_emitter *c, const kn_loop *s)
 {
-    const c_func *f = kn_c_find_function(c, s->name);
+    int callee = kn_cg_callee(&c->facts, s);
+    const kn_func *f = c->facts.funcs.at[callee]->func;
     const char **args = KN_ARRAY(c->arena, const char *, s->nargs + 1);
-    if (!f || f->func->nparams != s->nargs)
-        kn_c_fail(c, KN_INTERNAL, "a call of `%s` that does not fit it", s->name);
     kn_c_read_context(c, "npu");
     args[0] = "npu";
     for (int i = 0; i < s->nargs; i++) {
-        bool scalar = f->func->params[i].mode == KN_PARAM_SCALAR;
+        bool scalar = f->params[i].mode == KN_PARAM_SCALAR;
         args[i + 1] = scalar ? value_text(c, s->args[i], 0) : pointer_text(c, s->args[i]);
     }
-    kn_c_put_list(c->out, c->level, kn_format(c->arena, "if (%s(", f->c), args, s->nargs + 1,
-                  ") != NPU_OK)\n");
+    kn_c_put_list(c->out, c->level, kn_format(c->arena, "if (%s(", c->names[callee]), args,
+                  s->nargs + 1, ") != NPU_OK)\n");
     kn_c_line(c, "    return NPU_FAILED;");
 }
 
@@ -522,7 +478,7 @@ void kn_c_put_statements(c_emitter *c, const kn_block *b)
 {
     for (int i = 0; i < b->n; i++) {
         const kn_loop *s = b->at[i];
-        c->loc = s->loc;
+        c->facts.loc = s->loc;
         switch (s->kind) {
         case KN_S_FOR: put_for(c, s); break;
         case KN_S_IF: put_if(c, s); break;
@@ -538,12 +494,11 @@ void kn_c_put_statements(c_emitter *c, const kn_block *b)
 
 /* ---- Functions ---- */
 
-static const char *put_param(c_emitter *c, const c_func *f, int i)
+static const char *put_param(c_emitter *c, const kn_cg_func *f, int i)
 {
     const kn_param *p = &f->func->params[i];
     const kn_buffer *b = &p->buffer;
-    kn_range range = {f->ranges[i].lo > p->lo ? f->ranges[i].lo : p->lo,
-                      f->ranges[i].hi < p->hi ? f->ranges[i].hi : p->hi};
+    kn_range range = kn_cg_param_range(f, i);
     if (p->mode == KN_PARAM_SCALAR) {
         bool index = b->type == KN_INDEX;
         int name = kn_c_declare(c, b->name, NULL, b->type, C_SCALAR, index ? &range : NULL);
@@ -552,17 +507,16 @@ static const char *put_param(c_emitter *c, const c_func *f, int i)
     int name = kn_c_declare(c, b->name, b, b->type, C_POINTER, NULL);
     c->scope.at[name].readonly = p->mode == KN_PARAM_IN || p->mode == KN_PARAM_CONST;
     return kn_format(c->arena, "%s%s *%s%s", const_text(c->scope.at[name].readonly),
-                     kn_c_element_type(b->type), kn_c_restrict(f, i) ? "restrict " : "",
+                     kn_c_element_type(b->type), kn_cg_restrict(f, i) ? "restrict " : "",
                      c->scope.at[name].c);
 }
 
 /* What a function demands of its indices and not every call is seen to keep. */
-static void put_bounds_checks(c_emitter *c, const c_func *f)
+static void put_bounds_checks(c_emitter *c, const kn_cg_func *f)
 {
     for (int i = 0; i < f->func->nparams; i++) {
         const kn_param *p = &f->func->params[i];
-        bool kept = f->ranges[i].lo >= p->lo && f->ranges[i].hi <= p->hi;
-        if (p->mode != KN_PARAM_SCALAR || p->buffer.type != KN_INDEX || kept)
+        if (!kn_cg_is_checked(f, i))
             continue;
         int name = kn_c_find(c, p->buffer.name);
         kn_c_read(c, name);
@@ -572,11 +526,12 @@ static void put_bounds_checks(c_emitter *c, const c_func *f)
     }
 }
 
-void kn_c_put_function(c_emitter *c, kn_str *out, const c_func *f)
+void kn_c_put_function(c_emitter *c, kn_str *out, int func)
 {
+    const kn_cg_func *f = c->facts.funcs.at[func];
     kn_str body = kn_str_make(c->arena);
     const char **params = KN_ARRAY(c->arena, const char *, f->func->nparams + 1);
-    c->func = f;
+    c->facts.func = f;
     c->out = &body;
     c->level = 1;
     c->uses.n = 0;
@@ -590,7 +545,7 @@ void kn_c_put_function(c_emitter *c, kn_str *out, const c_func *f)
     put_bounds_checks(c, f);
     kn_c_put_statements(c, &f->func->body);
     kn_c_close(c, inner);
-    kn_c_put_list(out, 0, kn_format(c->arena, "static npu_status %s(", f->c), params,
+    kn_c_put_list(out, 0, kn_format(c->arena, "static npu_status %s(", c->names[func]), params,
                   f->func->nparams + 1, ")\n{\n");
     kn_c_put_unused(c, out, 0, nparams);
     kn_put(out, kn_str_get(&body));

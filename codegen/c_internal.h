@@ -1,9 +1,9 @@
-/* Private to the C back end: what c.c (the module), c_func.c (statements), c_expr.c (expressions),
-   c_facts.c (ranges, aliasing) and c_names.c (identifiers) share. */
+/* Private to the C back end: what c.c (the module), c_func.c (statements), c_expr.c (expressions)
+   and c_names.c (identifiers) share. What is known of functions, ranges and aliasing: facts.h. */
 #ifndef KN_CODEGEN_C_INTERNAL_H
 #define KN_CODEGEN_C_INTERNAL_H
 
-#include "codegen/codegen.h"
+#include "codegen/facts.h"
 
 /* How a name of the loop IR stands in C. */
 typedef enum {
@@ -33,57 +33,26 @@ typedef struct {
     int first, last;   /* the uses that it made, in `uses` */
 } c_decl;
 
-/* A function that main reaches, or main. */
-typedef struct {
-    const kn_func *func;
-    const char *c;
-    bool called;
-    kn_range *ranges; /* by parameter: of its values at all calls */
-    int *storage;     /* by parameter: those with the same number may share memory */
-} c_func;
-
 typedef struct {
     kn_arena *arena;
-    kn_ctx *ctx;
-    const kn_module *module;
+    kn_facts facts;
     const kn_c_options *options;
-    const char *prefix;
-    kn_map taken;           /* identifiers at file scope */
-    KN_VEC(c_func *) funcs; /* callees first, main last */
-    const c_func *func;     /* the one being printed */
-    kn_loc loc;             /* of the statement being printed */
+    kn_map taken;       /* identifiers at file scope */
+    const char **names; /* of the functions of `facts` */
     KN_VEC(c_name) scope;
-    KN_VEC(kn_size) bounds; /* of the index scalars in scope */
-    KN_VEC(int) uses;       /* names read, in order */
+    KN_VEC(int) uses; /* names read, in order */
     KN_VEC(c_decl) decls;
     kn_str *out;
     int level; /* of indentation */
 } c_emitter;
 
-_Noreturn void kn_c_fail(const c_emitter *c, kn_status status, const char *fmt, ...)
-    KN_PRINTF(3, 4);
-
 /* ---- c_names.c ---- */
 
-bool kn_c_is_prefix(const char *s); /* an identifier that may stand before _run and the like */
 /* An identifier for a name: dots and other strange characters become _, and _ is added while it
    means something in C or in npu.h, or is taken at file scope or in scope. */
 const char *kn_c_fresh(const c_emitter *c, const char *name);
 /* The same at file scope, with the prefix, and takes it. */
 const char *kn_c_global(c_emitter *c, const char *middle, const char *name);
-
-/* ---- c_facts.c ---- */
-
-/* Finds what main reaches; then, callers first, what every function's parameters may be. */
-void kn_c_find_functions(c_emitter *c);
-c_func *kn_c_find_function(const c_emitter *c,
-                           const char *callee); /* NULL when main does not reach it */
-/* True when `restrict` holds for a parameter: nothing is written that it and another one reach. */
-bool kn_c_restrict(const c_func *f, int param);
-/* The range of an index expression, lo..hi - 1 of a loop. */
-kn_range kn_c_range(const c_emitter *c, const kn_expr *e);
-kn_range kn_c_loop_range(const c_emitter *c, const kn_loop *s);
-bool kn_c_is_finite(kn_range r);
 
 /* ---- c_expr.c: text at the end of *out ---- */
 
@@ -104,8 +73,6 @@ enum {
 int kn_c_put(c_emitter *c, kn_str *out, const kn_expr *e);
 void kn_c_put_within(c_emitter *c, kn_str *out, const kn_expr *e, int least);
 bool kn_c_has_load(const kn_expr *e);
-/* Evaluates what is constant; to be done once, at the root. */
-const kn_expr *kn_c_fold(const c_emitter *c, const kn_expr *e);
 /* The number of an element, from the start of the buffer; one subscript alone is that number; all
  * of a buffer, without subscripts, is 0. */
 void kn_c_put_address(c_emitter *c, kn_str *out, const c_name *n, const kn_expr *const *subs,
@@ -118,11 +85,6 @@ void kn_c_read_context(c_emitter *c, const char *name); /* a name of the form C_
 void kn_c_put_string(kn_str *out, const char *text);    /* a string literal */
 void kn_c_insert(kn_str *out, size_t at, const char *text);
 
-static inline bool kn_c_is_packed(kn_dtype type)
-{
-    return kn_dtype_bits(type) < 8;
-}
-
 /* The C type of a value, and of what a buffer's pointer points to. */
 static inline const char *kn_c_value_type(kn_dtype type)
 {
@@ -131,7 +93,7 @@ static inline const char *kn_c_value_type(kn_dtype type)
 
 static inline const char *kn_c_element_type(kn_dtype type)
 {
-    return kn_c_is_packed(type) ? "uint8_t" : kn_dtype_ctype(type);
+    return kn_cg_is_packed(type) ? "uint8_t" : kn_dtype_ctype(type);
 }
 
 /* ---- c_func.c ---- */
@@ -153,7 +115,7 @@ typedef struct {
 c_mark kn_c_open(const c_emitter *c);
 void kn_c_close(c_emitter *c, c_mark m);
 void kn_c_put_statements(c_emitter *c, const kn_block *b);
-void kn_c_put_function(c_emitter *c, kn_str *out, const c_func *f);
+void kn_c_put_function(c_emitter *c, kn_str *out, int func); /* of `facts` */
 /* `(void)x;` for each name from `from` on that was not read. */
 void kn_c_put_unused(c_emitter *c, kn_str *out, int from, int to);
 /* The condition that an index is out of the bounds of a parameter; "" when that has none. */

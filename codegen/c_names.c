@@ -79,17 +79,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-bool kn_c_is_prefix(const char *s)
-{
-    if (!is_letter(s[0]) || s[0] == '_' || strcmp(s, "npu") == 0)
-        return false;
-    for (; *s; s++) {
-        if (!is_letter(*s) && !is_digit(*s))
-            return false;
-    }
-    return true;
-}
-
 /* Letters, digits and _ only; x before a first digit. */
 static void put_plain(kn_str *out, const char *name)
 {
@@ -128,7 +117,7 @@ const char *kn_c_global(c_emitter *c, const char *middle, const char *name)
 {
     kn_str plain = kn_str_make(c->arena), s = kn_str_make(c->arena);
     put_plain(&plain, name);
-    kn_putf(&s, "%s_%s%s", c->prefix, middle, kn_str_get(&plain));
+    kn_putf(&s, "%s_%s%s", c->options->prefix, middle, kn_str_get(&plain));
     while (kn_map_has(&c->taken, kn_str_get(&s)))
         kn_put(&s, "_");
     kn_map_set(&c->taken, kn_str_get(&s), c);

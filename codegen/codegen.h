@@ -9,20 +9,20 @@
 /* Where a constant of main lies in the weights side file. */
 typedef struct {
     int64_t offset, bytes; /* offset from the start of the file, a multiple of the element size */
-} kn_c_weight;
+} kn_cg_weight;
 
 typedef struct {
     const char *prefix;       /* of every symbol: a C identifier */
     const char *header;       /* as in #include "...": NULL is PREFIX.h */
     const char *weights_file; /* named in comments: NULL is PREFIX_weights.bin */
-    const kn_c_weight
-        *weights; /* one a constant, in the order of main's parameters; NULL: as kn_c_layout says */
+    const kn_cg_weight *
+        weights; /* one a constant, in the order of main's parameters; NULL: as kn_cg_layout says */
 } kn_c_options;
 
 /* The side file's layout: the constants of main in order, each at the next multiple of 64 bytes.
    Returns one entry a constant and their number in *n. Raises KN_INTERNAL when a shape is not
    constant. */
-kn_c_weight *kn_c_layout(kn_arena *a, const kn_module *m, int *n);
+kn_cg_weight *kn_cg_layout(kn_arena *a, const kn_module *m, int *n);
 
 /* Prints a module that kn_module_verify accepts as the text of a C file and of its header. Every
    function that main reaches is printed, those of the library too: an instruction is its semantics
@@ -42,8 +42,8 @@ typedef struct {
     const char *prefix; /* of the entries: a C identifier */
     const char *triple; /* NULL: this machine's */
     const char *cpu; /* NULL: the least of its kind; "native": this one; or x86-64-v2, -v3, -v4 */
-    const kn_c_weight *weights; /* for PREFIX_bind_weights: as in kn_c_options */
-    int level;                  /* of optimisation: 0 to 3 */
+    const kn_cg_weight *weights; /* for PREFIX_bind_weights: as in kn_c_options */
+    int level;                   /* of optimisation: 0 to 3 */
 } kn_llvm_options;
 
 /* Optimised LLVM assembly, the scalar functions included. */

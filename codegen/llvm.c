@@ -52,22 +52,15 @@ static void open_module(ll_emitter *l)
 
 static ll_emitter make(kn_arena *a, const kn_module *m, const kn_llvm_options *o)
 {
-    ll_emitter l = {.arena = a, .options = o};
-    l.facts = (c_emitter){.arena = a,
-                          .ctx = kn_arena_ctx(a),
-                          .module = m,
-                          .prefix = o->prefix,
-                          .taken = kn_map_make(a)};
-    if (!kn_c_is_prefix(o->prefix))
-        kn_raise(l.facts.ctx, KN_USAGE, kn_loc_none(), "`%s` cannot begin the names of functions",
-                 o->prefix);
-    return l;
+    if (!kn_cg_is_prefix(o->prefix))
+        kn_raise(kn_arena_ctx(a), KN_USAGE, kn_loc_none(),
+                 "`%s` cannot begin the names of functions", o->prefix);
+    return (ll_emitter){.arena = a, .options = o, .facts = kn_cg_facts(a, m, "LLVM")};
 }
 
 /* The whole module, optimised. */
 static void build(ll_emitter *l)
 {
-    kn_c_find_functions(&l->facts);
     open_module(l);
     kn_ll_open_target(l);
     kn_ll_functions(l);

@@ -26,7 +26,7 @@ static bool is_half(kn_dtype type)
 /* An integer that LLVM has a type of the same width for. */
 static bool is_plain_integer(kn_dtype type)
 {
-    return kn_dtype_is_integer(type) && !kn_c_is_packed(type);
+    return kn_dtype_is_integer(type) && !kn_cg_is_packed(type);
 }
 
 LLVMTypeRef kn_ll_element_type(const ll_emitter *l, kn_dtype type)
@@ -237,7 +237,7 @@ static LLVMValueRef put_index_op(const ll_emitter *l, const kn_expr *e, LLVMValu
     case KN_OP_SUB:
     case KN_OP_MUL:
     case KN_OP_NEG:
-        if (!kn_c_is_finite(kn_c_range(&l->facts, e)))
+        if (!kn_cg_is_finite(kn_cg_range(&l->facts, e)))
             return NULL;
         return e->op == KN_OP_ADD   ? LLVMBuildNSWAdd(l->b, x[0], x[1], "")
                : e->op == KN_OP_SUB ? LLVMBuildNSWSub(l->b, x[0], x[1], "")
@@ -245,7 +245,7 @@ static LLVMValueRef put_index_op(const ll_emitter *l, const kn_expr *e, LLVMValu
                                     : LLVMBuildNSWNeg(l->b, x[0], "");
     case KN_OP_FLOORDIV:
     case KN_OP_MOD:
-        if (kn_c_range(&l->facts, e->args[0]).lo < 0 || kn_c_range(&l->facts, e->args[1]).lo <= 0)
+        if (kn_cg_range(&l->facts, e->args[0]).lo < 0 || kn_cg_range(&l->facts, e->args[1]).lo <= 0)
             return NULL;
         return e->op == KN_OP_MOD ? LLVMBuildURem(l->b, x[0], x[1], "")
                                   : LLVMBuildUDiv(l->b, x[0], x[1], "");
@@ -367,7 +367,7 @@ const ll_name *kn_ll_find(const ll_emitter *l, const char *name)
         if (other == name || strcmp(other, name) == 0)
             return &l->scope.at[i];
     }
-    kn_c_fail(&l->facts, KN_INTERNAL, "`%s` is not in scope", name);
+    kn_cg_fail(&l->facts, KN_INTERNAL, "`%s` is not in scope", name);
 }
 
 LLVMValueRef kn_ll_position(ll_emitter *l, const ll_name *n, const kn_expr *const *subs, int nsubs)
@@ -394,7 +394,7 @@ static unsigned alignment(const ll_name *n)
 LLVMValueRef kn_ll_load(ll_emitter *l, const ll_name *n, LLVMValueRef position)
 {
     LLVMTypeRef type = kn_ll_element_type(l, n->type);
-    if (kn_c_is_packed(n->type)) {
+    if (kn_cg_is_packed(n->type)) {
         LLVMValueRef args[2] = {n->value, position};
         return call(l, n->type == KN_I4 ? "npu_load_i4" : "npu_load_u4", type, args, 2);
     }
@@ -407,7 +407,7 @@ LLVMValueRef kn_ll_load(ll_emitter *l, const ll_name *n, LLVMValueRef position)
 
 void kn_ll_store(ll_emitter *l, const ll_name *n, LLVMValueRef position, LLVMValueRef value)
 {
-    if (kn_c_is_packed(n->type)) {
+    if (kn_cg_is_packed(n->type)) {
         LLVMValueRef args[3] = {n->value, position, value};
         call(l, n->type == KN_I4 ? "npu_store_i4" : "npu_store_u4",
              LLVMVoidTypeInContext(l->context), args, 3);
@@ -445,5 +445,5 @@ static LLVMValueRef put(ll_emitter *l, const kn_expr *e)
 
 LLVMValueRef kn_ll_expr(ll_emitter *l, const kn_expr *e)
 {
-    return put(l, kn_c_fold(&l->facts, e));
+    return put(l, kn_cg_fold(l->arena, e));
 }

@@ -5,10 +5,12 @@
 #include <inttypes.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h> /* temporary metadata */
+#include <stddef.h>
 
 #include "codegen/llvm_internal.h"
+#include "kiln/npu.h"
 
-enum { MAX_LOCAL_BYTES = 1 << 20 };
+_Static_assert(offsetof(npu_context, message) == 0, "put_failure stores it at the address of npu");
 
 typedef struct {
     int scope, bounds;
@@ -83,12 +85,6 @@ static void put_failure(ll_emitter *l, LLVMValueRef ok, const char *message)
     LLVMPositionBuilderAtEnd(l->b, next);
 }
 
-static bool is_checked(const kn_param *p, kn_range known)
-{
-    return p->mode == KN_PARAM_SCALAR && p->buffer.type == KN_INDEX &&
-           (known.lo < p->lo || known.hi > p->hi);
-}
-
 /* Both bounds are allowed. */
 static LLVMValueRef put_within(const ll_emitter *l, const kn_param *p, LLVMValueRef value)
 {
@@ -99,21 +95,11 @@ static LLVMValueRef put_within(const ll_emitter *l, const kn_param *p, LLVMValue
 
 static bool block_fails(const ll_emitter *l, const kn_block *b);
 
-static const ll_func *find_function(const ll_emitter *l, const char *callee)
-{
-    const c_func *f = kn_c_find_function(&l->facts, callee);
-    for (int i = 0; f && i < l->facts.funcs.n; i++) {
-        if (l->facts.funcs.at[i] == f)
-            return &l->funcs[i];
-    }
-    return NULL;
-}
-
 static bool stmt_fails(const ll_emitter *l, const kn_loop *s)
 {
-    const ll_func *callee = s->kind == KN_S_CALL ? find_function(l, s->name) : NULL;
-    return s->kind == KN_S_CHECK || (callee && callee->fails) || block_fails(l, &s->body) ||
-           block_fails(l, &s->orelse);
+    int callee = s->kind == KN_S_CALL ? kn_cg_find(&l->facts, s->name) : -1;
+    return s->kind == KN_S_CHECK || (callee >= 0 && l->funcs[callee].fails) ||
+           block_fails(l, &s->body) || block_fails(l, &s->orelse);
 }
 
 static bool block_fails(const ll_emitter *l, const kn_block *b)
@@ -125,11 +111,11 @@ static bool block_fails(const ll_emitter *l, const kn_block *b)
 }
 
 /* Its callees are known already. */
-static bool function_fails(const ll_emitter *l, const c_func *f)
+static bool function_fails(const ll_emitter *l, const kn_cg_func *f)
 {
     bool fails = block_fails(l, &f->func->body);
     for (int i = 0; i < f->func->nparams; i++)
-        fails = fails || is_checked(&f->func->params[i], f->ranges[i]);
+        fails = fails || kn_cg_is_checked(f, i);
     return fails;
 }
 
@@ -160,7 +146,7 @@ static void ask_to_unroll(const ll_emitter *l, LLVMValueRef branch)
 static void put_for(ll_emitter *l, const kn_loop *s)
 {
     mark m = open_scope(l);
-    kn_range range = kn_c_loop_range(&l->facts, s);
+    kn_range range = kn_cg_loop_range(&l->facts, s);
     LLVMValueRef lo = kn_ll_expr(l, s->lo), hi = kn_ll_expr(l, s->hi);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
     LLVMBasicBlockRef body = kn_ll_block(l, s->name), after = kn_ll_block(l, "");
@@ -207,30 +193,18 @@ static void put_let(ll_emitter *l, const kn_loop *s)
 {
     kn_range range = {INT64_MIN, INT64_MAX};
     if (s->type == KN_INDEX)
-        range = kn_c_range(&l->facts, s->expr);
+        range = kn_cg_range(&l->facts, s->expr);
     push_scalar(l, s->name, s->type, kn_ll_expr(l, s->expr), range);
 }
 
 /* ---- Buffers ---- */
-
-static int64_t constant_bytes(const ll_emitter *l, const kn_buffer *b)
-{
-    int64_t count, bytes = -1;
-    if (kn_index_const(kn_index_product(l->arena, b->shape, b->rank), &count))
-        bytes = kn_dtype_bytes(b->type, count);
-    if (bytes < 0 || bytes > MAX_LOCAL_BYTES)
-        kn_c_fail(&l->facts, KN_INTERNAL, "`%s` in @%s is not of constant size up to %d bytes",
-                  b->name, b->space, MAX_LOCAL_BYTES);
-    return bytes;
-}
 
 /* In the function's first block, whatever loop we are in. */
 static LLVMValueRef put_local(const ll_emitter *l, const kn_buffer *b)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
     LLVMTypeRef element = kn_ll_element_type(l, b->type);
-    int64_t size = kn_dtype_bits(b->type) < 8 ? 1 : kn_dtype_bits(b->type) / 8;
-    int64_t count = constant_bytes(l, b) / size;
+    int64_t count = kn_cg_local_count(&l->facts, b);
     LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(l->entry));
     LLVMTypeRef type = b->rank ? LLVMArrayType2(element, (uint64_t)count) : element;
     LLVMValueRef local = LLVMBuildAlloca(l->b, type, b->name);
@@ -250,13 +224,13 @@ static void put_alloc(ll_emitter *l, const kn_loop *s)
     LLVMValueRef address;
     if (strcmp(b->space, "ddr") != 0) {
         if (b->offset)
-            kn_c_fail(&l->facts, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s",
-                      b->name, b->space);
+            kn_cg_fail(&l->facts, KN_UNSUPPORTED, "`%s` is placed in the target's memory @%s",
+                       b->name, b->space);
         address = put_local(l, b);
     } else {
         if (!b->offset || !l->workspace)
-            kn_c_fail(&l->facts, KN_INTERNAL, "`%s` in @ddr is not planned in main's workspace",
-                      b->name);
+            kn_cg_fail(&l->facts, KN_INTERNAL, "`%s` in @ddr is not planned in main's workspace",
+                       b->name);
         address = put_offset(l, LLVMInt8TypeInContext(l->context), l->workspace,
                              kn_ll_expr(l, b->offset), b->name);
     }
@@ -269,7 +243,7 @@ static void put_view(ll_emitter *l, const kn_loop *s)
     const kn_buffer *b = &s->buffer;
     ll_name source = *kn_ll_find(l, s->name);
     LLVMValueRef offset = b->offset ? kn_ll_expr(l, b->offset) : kn_ll_const_i64(l, 0);
-    bool packed = kn_c_is_packed(b->type);
+    bool packed = kn_cg_is_packed(b->type);
     if (packed && source.base)
         offset = LLVMBuildNSWAdd(l->b, source.base, offset, "");
     LLVMValueRef address = source.value;
@@ -296,25 +270,6 @@ static void put_store(ll_emitter *l, const kn_loop *s)
 
 /* ---- Calls ---- */
 
-/* 4-bit elements begin at a byte when every term of their number is even. */
-static bool is_even(const ll_emitter *l, const ll_name *n, const kn_expr *const *subs, int nsubs)
-{
-    enum { CAP = 32 };
-    int64_t constant, coef[CAP];
-    const kn_expr *term[CAP];
-    const kn_expr *e = kn_index(l->arena, 0);
-    for (int i = 0; i < nsubs; i++) {
-        if (i > 0)
-            e = kn_index_mul(l->arena, e, n->buffer->shape[i]);
-        e = kn_index_add(l->arena, e, subs[i]);
-    }
-    int terms = kn_index_terms(l->arena, e, &constant, coef, term, CAP);
-    bool even = terms >= 0 && constant % 2 == 0 && !n->base;
-    for (int i = 0; i < terms; i++)
-        even = even && coef[i] % 2 == 0;
-    return even;
-}
-
 /* The address of a buffer, or from an element on. */
 static LLVMValueRef put_address(ll_emitter *l, const kn_expr *e, bool *unaligned)
 {
@@ -322,20 +277,19 @@ static LLVMValueRef put_address(ll_emitter *l, const kn_expr *e, bool *unaligned
     *unaligned = *unaligned || n.unaligned;
     if (e->nargs == 0 && !n.base)
         return n.value;
-    if (kn_c_is_packed(n.type) && !is_even(l, &n, e->args, e->nargs))
-        kn_c_fail(&l->facts, KN_UNSUPPORTED,
-                  "a part of `%s` that may begin inside a byte is passed on", e->name);
+    if (kn_cg_is_packed(n.type) &&
+        (n.base || !kn_cg_is_even(l->arena, n.buffer, e->args, e->nargs)))
+        kn_cg_fail(&l->facts, KN_UNSUPPORTED,
+                   "a part of `%s` that may begin inside a byte is passed on", e->name);
     LLVMValueRef at = kn_ll_position(l, &n, e->args, e->nargs);
-    if (kn_c_is_packed(n.type))
+    if (kn_cg_is_packed(n.type))
         at = LLVMBuildLShr(l->b, at, kn_ll_const_i64(l, 1), "");
     return put_offset(l, kn_ll_element_type(l, n.type), n.value, at, "");
 }
 
 static void put_call(ll_emitter *l, const kn_loop *s)
 {
-    const ll_func *f = find_function(l, s->name);
-    if (!f || f->facts->func->nparams != s->nargs)
-        kn_c_fail(&l->facts, KN_INTERNAL, "a call of `%s` that does not fit it", s->name);
+    const ll_func *f = &l->funcs[kn_cg_callee(&l->facts, s)];
     LLVMValueRef *args = KN_ARRAY(l->arena, LLVMValueRef, s->nargs + 1);
     int n = 0;
     if (f->fails)
@@ -394,7 +348,7 @@ static void declare_param(const ll_emitter *l, const ll_func *f, int i)
     kn_ll_attribute(l, f->value, place, "nocapture");
     if (p->mode == KN_PARAM_IN || p->mode == KN_PARAM_CONST)
         kn_ll_attribute(l, f->value, place, "readonly");
-    if (kn_c_restrict(f->facts, i))
+    if (kn_cg_restrict(f->facts, i))
         kn_ll_attribute(l, f->value, place, "noalias");
 }
 
@@ -424,11 +378,6 @@ static void declare_function(const ll_emitter *l, ll_func *f)
         declare_param(l, f, i);
 }
 
-static kn_range param_range(const kn_param *p, kn_range known)
-{
-    return (kn_range){known.lo > p->lo ? known.lo : p->lo, known.hi < p->hi ? known.hi : p->hi};
-}
-
 static void push_param(ll_emitter *l, const ll_func *f, int i)
 {
     const kn_param *p = &f->facts->func->params[i];
@@ -437,11 +386,11 @@ static void push_param(ll_emitter *l, const ll_func *f, int i)
         push_buffer(l, &p->buffer, value, f->unaligned[i]);
         return;
     }
-    if (is_checked(p, f->facts->ranges[i]))
+    if (kn_cg_is_checked(f->facts, i))
         put_failure(l, put_within(l, p, value),
                     kn_format(l->arena, "%s: %s is out of its bounds %" PRId64 ":%" PRId64,
                               f->facts->func->name, p->buffer.name, p->lo, p->hi));
-    push_scalar(l, p->buffer.name, p->buffer.type, value, param_range(p, f->facts->ranges[i]));
+    push_scalar(l, p->buffer.name, p->buffer.type, value, kn_cg_param_range(f->facts, i));
 }
 
 static void put_function(ll_emitter *l, const ll_func *f)
@@ -512,8 +461,8 @@ static void put_sizes(ll_emitter *l, const kn_func *f, LLVMValueRef sizes,
         if (p->mode != KN_PARAM_SCALAR)
             continue;
         if (p->buffer.type != KN_INDEX)
-            kn_c_fail(&l->facts, KN_UNSUPPORTED, "`%s`, a parameter of main that is no index",
-                      p->buffer.name);
+            kn_cg_fail(&l->facts, KN_UNSUPPORTED, "`%s`, a parameter of main that is no index",
+                       p->buffer.name);
         LLVMValueRef value = put_table_load(l, kn_ll_i64(l), sizes, n++);
         if (p->lo != INT64_MIN || p->hi != INT64_MAX)
             require(l, put_within(l, p, value),
@@ -578,7 +527,7 @@ static void return_minus_one(ll_emitter *l, LLVMValueRef ok, const char *message
     LLVMPositionBuilderAtEnd(l->b, next);
 }
 
-static void put_workspace_bytes(ll_emitter *l, const c_func *main)
+static void put_workspace_bytes(ll_emitter *l, const kn_cg_func *main)
 {
     static const char *const names[] = {"sizes"};
     mark m = open_scope(l);
@@ -590,11 +539,11 @@ static void put_workspace_bytes(ll_emitter *l, const c_func *main)
     close_scope(l, m);
 }
 
-static void put_bind_weights(ll_emitter *l, const c_func *main)
+static void put_bind_weights(ll_emitter *l, const kn_cg_func *main)
 {
     static const char *const names[] = {"base", "weights"};
     int n;
-    const kn_c_weight *list = kn_c_layout(l->arena, l->facts.module, &n);
+    const kn_cg_weight *list = kn_cg_layout(l->arena, l->facts.module, &n);
     if (l->options->weights)
         list = l->options->weights;
     LLVMTypeRef none = LLVMVoidTypeInContext(l->context), byte = LLVMInt8TypeInContext(l->context);

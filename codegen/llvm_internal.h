@@ -1,6 +1,6 @@
 /* Private to the LLVM back end: what llvm.c (the module), llvm_func.c (statements), llvm_expr.c
    (expressions) and llvm_target.c (machines, passes, emission) share. What is known of functions,
-   ranges and aliasing comes from c_facts.c: C and LLVM are printed from the same facts. */
+   ranges and aliasing comes from facts.h: C and LLVM are printed from the same facts. */
 #ifndef KN_CODEGEN_LLVM_INTERNAL_H
 #define KN_CODEGEN_LLVM_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
 
-#include "codegen/c_internal.h"
+#include "codegen/facts.h"
 
 /* A name of the loop IR in scope. */
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 } ll_name;
 
 typedef struct {
-    const c_func *facts;
+    const kn_cg_func *facts;
     LLVMValueRef value;
     LLVMTypeRef type;
     bool fails; /* may return NPU_FAILED; others return nothing and are not given the context */
@@ -42,7 +42,7 @@ typedef struct {
 } ll_resources;
 
 typedef struct {
-    c_emitter facts; /* arena, context, reachable functions, ranges of the indices in scope */
+    kn_facts facts; /* reachable functions, ranges of the indices in scope */
     kn_arena *arena;
     const kn_llvm_options *options;
     ll_resources *r;

@@ -81,7 +81,7 @@ typedef struct {
     const char *ops;
     kn_unit unit;
     int level;
-    kn_c_weight *layout; /* of the side file */
+    kn_cg_weight *layout; /* of the side file */
     int64_t weight_bytes;
     kn_stage *stage;
 } kn_emission;
@@ -236,7 +236,7 @@ static void lay_out(kn_emission *e)
 {
     const kn_graph *g = e->unit.graph;
     int n;
-    e->layout = kn_c_layout(e->arena, e->unit.module, &n);
+    e->layout = kn_cg_layout(e->arena, e->unit.module, &n);
     bool same = n == g->nconsts;
     for (int i = 0; same && i < n; i++) {
         same = e->layout[i].bytes == (int64_t)g->consts[i]->bytes;
@@ -281,7 +281,7 @@ kn_emitted kn_driver_emit(kn_arena *a, kn_model *model, const kn_compile_options
     kn_program *p = kn_driver_describe(model);
     e.program = p;
     e.ops = ops_text(a, model->graph);
-    e.unit = kn_driver_lower(a, model, options);
+    e.unit = kn_driver_lower(a, model, NULL, options);
     lay_out(&e);
     *e.stage = (kn_stage){.ctx = ctx, .arena = a};
     kn_defer(ctx, drop_rest, e.stage);

@@ -325,7 +325,7 @@ static void weights_are_laid_out(void **state)
                      "  }\n"
                      "}\n");
     int n;
-    const kn_c_weight *w = kn_c_layout(p.f->arena, p.module, &n);
+    const kn_cg_weight *w = kn_cg_layout(p.f->arena, p.module, &n);
     assert_int_equal(n, 3);
     assert_int_equal(w[1].offset, 64);
     assert_int_equal(w[2].offset, 128);
@@ -368,7 +368,7 @@ static void what_c_cannot_say(void **state)
     refuses(state, KN_INTERNAL,
             "module @m { func @main(n: index in 1:4, out y: f32[n] @ddr) { alloc t: f32[n] @local  "
             "t[0] = y[0] } }",
-            "`t` in @local is of no constant size");
+            "`t` in @local is not of constant size");
     refuses(
         state, KN_UNSUPPORTED,
         "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @spm at 0  t[0] = y[0] } }",
