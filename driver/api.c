@@ -409,11 +409,7 @@ static void compile_file(void *env)
 kn_status kn_compile(kn_model *model, const kn_compile_options *options, kn_program **out)
 {
     kn_compiling c = {.model = model, .options = options};
-    int references = model->references;
     kn_status status = kn_protect(model->ctx, compile, &c);
-    if (status != KN_OK) {
-        model->references = references;
-    }
     *out = status == KN_OK ? c.program : NULL;
     return status;
 }
@@ -422,10 +418,5 @@ kn_status kn_compile_file(kn_model *model, const kn_compile_options *options, kn
                           const char *path)
 {
     kn_compiling c = {.model = model, .options = options, .artefact = {emit, path}};
-    int references = model->references;
-    kn_status status = kn_protect(model->ctx, compile_file, &c);
-    if (status != KN_OK) {
-        model->references = references;
-    }
-    return status;
+    return kn_protect(model->ctx, compile_file, &c);
 }

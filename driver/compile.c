@@ -26,10 +26,32 @@ static void dump(void *env, const char *pass, const char *text)
     kn_file_write(d->ctx, path, text, strlen(text));
 }
 
-kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *options)
+/* NULL: of no file. */
+static const char *path_of(const kn_model *m)
 {
-    kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph};
-    u.target = kn_driver_target(a, options);
+    while (m && !m->file) {
+        m = m->base;
+    }
+    return m ? m->file->path : NULL;
+}
+
+typedef struct {
+    kn_unit *unit;
+    const char *const *pipeline;
+    int n;
+    const kn_pass_options *options;
+} kn_running;
+
+static void run_passes(void *env)
+{
+    const kn_running *r = env;
+    kn_run_passes(r->unit, r->pipeline, r->n, r->options);
+}
+
+kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_target *target,
+                        const kn_compile_options *options)
+{
+    kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph, .target = target};
     const char *const *pipeline = kn_pipeline(options ? options->level : 2);
     int n = 0;
     while (pipeline[n]) {
@@ -41,7 +63,7 @@ kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *
 #ifndef NDEBUG
     o.verify_each = true;
 #endif
-    kn_run_passes(&u, pipeline, n, &o);
+    kn_driver_for_file(model->ctx, path_of(model), run_passes, &(kn_running){&u, pipeline, n, &o});
     return u;
 }
 
@@ -154,41 +176,43 @@ kn_program *kn_driver_describe(kn_model *model)
     return p;
 }
 
-/* Other targets than the host run on the simulator, however asked. */
-static kn_program *simulated(kn_model *model, const kn_compile_options *options)
+/* Other targets than the host run on the simulator. */
+static void simulate(kn_program *p, kn_model *model, const kn_target *target,
+                     const kn_compile_options *options)
 {
     if (options->via == KN_VIA_C || options->via == KN_VIA_JIT) {
         kn_raise(model->ctx, KN_UNSUPPORTED, kn_loc_none(),
-                 "target %s runs on the simulator, not --via %s", options->target,
+                 "target %s runs on the simulator, not --via %s", target->name,
                  options->via == KN_VIA_C ? "c" : "jit");
     }
-    kn_program *p = kn_driver_describe(model);
-    kn_unit u = kn_driver_lower(p->arena, model, options);
+    kn_unit u = kn_driver_lower(p->arena, model, target, options);
     kn_engine_sim(p, model, &u);
-    return p;
 }
 
-kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options)
+static void compile_native(kn_program *p, kn_model *model, kn_via via,
+                           const kn_compile_options *options)
 {
-    kn_via via = kn_driver_via(options ? options->via : KN_VIA_DEFAULT);
-    kn_arena *target = kn_arena_create(model->ctx);
-    bool host = !kn_driver_target(target, options);
-    kn_release(model->ctx, target);
-    if (!host) {
-        return simulated(model, options);
-    }
-    kn_program *p = kn_driver_describe(model);
-    if (via == KN_VIA_INTERPRET) {
-        kn_engine_interpret(p, model);
-        return p;
-    }
     kn_arena *scratch = kn_arena_create(model->ctx);
-    kn_unit u = kn_driver_lower(scratch, model, options);
+    kn_unit u = kn_driver_lower(scratch, model, NULL, options);
     if (via == KN_VIA_C) {
         kn_engine_c(p, model, &u);
     } else {
         kn_engine_jit(p, model, &u, options ? options->level : 2);
     }
     kn_release(model->ctx, scratch);
+}
+
+kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options)
+{
+    kn_via via = kn_driver_via(options ? options->via : KN_VIA_DEFAULT);
+    kn_program *p = kn_driver_describe(model);
+    const kn_target *target = kn_driver_target(p->arena, options);
+    if (target) {
+        simulate(p, model, target, options);
+    } else if (via == KN_VIA_INTERPRET) {
+        kn_engine_interpret(p, model);
+    } else {
+        compile_native(p, model, via, options);
+    }
     return p;
 }

@@ -16,10 +16,13 @@ struct kn_model {
     kn_arena *arena;
     kn_file *file; /* mapped, or NULL */
     kn_graph *graph;
-    kn_model *base; /* a reference to the model whose storage the graph points into, or NULL */
+    kn_model *base; /* of a copy: the model whose storage it shares, a reference that is deferred */
     int references;
 };
 
+/* Runs the body; of what it raises for the file's sake at least a note names the file, which may be
+   NULL. */
+void kn_driver_for_file(kn_ctx *ctx, const char *path, void (*body)(void *env), void *env);
 /* Imports by content: ONNX or graph text. Raises. */
 kn_model *kn_driver_import(kn_ctx *ctx, const char *path, const kn_import_options *options);
 void kn_driver_release(kn_model *model); /* one reference */
@@ -27,8 +30,10 @@ void kn_driver_release(kn_model *model); /* one reference */
  * storage. Raises. */
 kn_model *kn_driver_copy(kn_model *model);
 
-/* Runs the pipeline on the model's graph (which the passes rewrite) in the arena `a`. Raises. */
-kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_compile_options *options);
+/* Runs the pipeline on the model's graph (which the passes rewrite) in the arena `a`, for a target
+   as kn_driver_target() gives it. Raises. */
+kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_target *target,
+                        const kn_compile_options *options);
 
 /* Compiles in memory. Raises. */
 kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options);

@@ -17,14 +17,19 @@ static bool is_text(const kn_file *f)
 
 static void narrow(kn_graph *g, const char *name, int64_t lo, int64_t hi)
 {
+    const char **has = KN_ARRAY(g->arena, const char *, g->nsizes + 1);
+    int n = 0;
     for (int i = 0; i < g->nsizes; i++) {
-        if (strcmp(g->sizes[i].name, name) == 0 && !g->sources[i].value) {
+        if (g->sources[i].value) {
+            continue;
+        }
+        has[n++] = g->sizes[i].name;
+        if (strcmp(g->sizes[i].name, name) == 0) {
             kn_graph_size(g, name, lo, hi);
             return;
         }
     }
-    kn_raise(kn_arena_ctx(g->arena), KN_USAGE, kn_loc_none(), "the model has no dimension `%s`",
-             name);
+    kn_no_dimension(g->arena, name, has, n);
 }
 
 static void fix_shape(kn_graph *g, const kn_value *v, const struct kn_input_shape *shape)
@@ -78,6 +83,45 @@ static kn_graph *read_graph(kn_arena *a, const kn_file *file, const kn_import_op
              "not a model: expected ONNX or graph text");
 }
 
+/* ---- errors ---- */
+
+static bool names_file(kn_ctx *ctx, int from)
+{
+    for (int i = from; i < kn_diag_count(ctx); i++) {
+        const kn_diag *d = kn_diag_get(ctx, i);
+        if (d->file && d->severity != KN_WARNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void kn_driver_for_file(kn_ctx *ctx, const char *path, void (*body)(void *env), void *env)
+{
+    int before = kn_diag_count(ctx);
+    kn_status status = kn_protect(ctx, body, env);
+    bool its_fault = status == KN_INVALID || status == KN_UNSUPPORTED;
+    if (path && its_fault && !names_file(ctx, before)) {
+        kn_note(ctx, (kn_loc){.file = path}, "in this file");
+    }
+    if (status != KN_OK) {
+        kn_raise_again(ctx, status);
+    }
+}
+
+/* ---- models ---- */
+
+typedef struct {
+    kn_model *model;
+    const kn_import_options *options;
+} kn_reading;
+
+static void read_model(void *env)
+{
+    const kn_reading *r = env;
+    r->model->graph = read_graph(r->model->arena, r->model->file, r->options);
+}
+
 kn_model *kn_driver_import(kn_ctx *ctx, const char *path, const kn_import_options *options)
 {
     kn_arena *a = kn_arena_create(ctx);
@@ -86,19 +130,19 @@ kn_model *kn_driver_import(kn_ctx *ctx, const char *path, const kn_import_option
     m->arena = a;
     m->references = 1;
     m->file = kn_file_map(ctx, path);
-    m->graph = read_graph(a, m->file, options);
+    kn_driver_for_file(ctx, m->file->path, read_model, &(kn_reading){m, options});
     return m;
 }
 
 void kn_driver_release(kn_model *m)
 {
     if (m && --m->references == 0) {
-        kn_ctx *ctx = m->ctx;
-        kn_model *base = m->base;
         if (m->file) {
-            kn_file_close(ctx, m->file);
+            kn_file_close(m->ctx, m->file);
         }
-        kn_release(ctx, m->arena);
-        kn_driver_release(base);
+        if (m->base) {
+            kn_release(m->ctx, m); /* its reference to the base */
+        }
+        kn_release(m->ctx, m->arena);
     }
 }

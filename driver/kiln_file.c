@@ -19,28 +19,13 @@ typedef struct {
 
 /* ---- text ---- */
 
-/* Bytes of the UTF-8 sequence that begins at s, 0 when it is malformed. */
-static int utf8_length(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    unsigned c = s[0];
-    int n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool overlong = (c == 0xe0 && s[1] < 0xa0) || (c == 0xf0 && s[1] < 0x90);
-    bool beyond = (c == 0xed && s[1] > 0x9f) || (c == 0xf4 && s[1] > 0x8f);
-    return overlong || beyond ? 0 : n;
-}
-
 /* The container takes UTF-8 alone; models have names in any bytes. */
 static const char *valid(kn_arena *a, const char *s)
 {
     kn_str out = kn_str_make(a);
-    while (*s) {
-        int n = utf8_length(s);
+    const char *end = s + strlen(s);
+    while (s < end) {
+        int n = kn_utf8_length(s, end);
         kn_put_n(&out, n ? s : "?", n ? (size_t)n : 1);
         s += n ? n : 1;
     }

@@ -94,6 +94,11 @@ static kn_graph *copy_graph(kn_arena *a, const kn_graph *g)
     return to;
 }
 
+static void release_base(void *copy)
+{
+    kn_driver_release(((kn_model *)copy)->base);
+}
+
 kn_model *kn_driver_copy(kn_model *model)
 {
     kn_arena *a = kn_arena_create(model->ctx);
@@ -101,8 +106,9 @@ kn_model *kn_driver_copy(kn_model *model)
     copy->ctx = model->ctx;
     copy->arena = a;
     copy->references = 1;
-    copy->graph = copy_graph(a, model->graph);
     copy->base = model;
     model->references++;
+    kn_defer(model->ctx, release_base, copy);
+    copy->graph = copy_graph(a, model->graph);
     return copy;
 }

@@ -7,14 +7,34 @@ static bool is_file(const char *target)
     return strchr(target, '/') || (n > 5 && strcmp(target + n - 5, ".json") == 0);
 }
 
+typedef struct {
+    kn_arena *arena;
+    const kn_file *file;
+    const kn_target *target;
+} kn_reading;
+
+static void read_target(void *env)
+{
+    kn_reading *r = env;
+    r->target =
+        kn_target_parse(r->arena, r->file->path, (const char *)r->file->data, r->file->size);
+}
+
+static const kn_target *read_file(kn_arena *a, const char *path)
+{
+    kn_ctx *ctx = kn_arena_ctx(a);
+    kn_file *f = kn_file_map(ctx, path);
+    kn_reading r = {a, f, NULL};
+    kn_driver_for_file(ctx, f->path, read_target, &r);
+    kn_file_close(ctx, f);
+    return r.target;
+}
+
 const kn_target *kn_target_find(kn_arena *a, const char *name)
 {
     kn_ctx *ctx = kn_arena_ctx(a);
     if (is_file(name)) {
-        kn_file *f = kn_file_map(ctx, name);
-        const kn_target *t = kn_target_parse(a, f->path, (const char *)f->data, f->size);
-        kn_file_close(ctx, f);
-        return t;
+        return read_file(a, name);
     }
     const kn_preset *p = kn_preset_find(name);
     if (!p) {

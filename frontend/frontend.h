@@ -17,6 +17,9 @@ typedef struct {
     } * shapes;
 } kn_import_options;
 
+/* Raises KN_USAGE: the user binds a dimension that the model does not have; it has these. */
+_Noreturn void kn_no_dimension(kn_arena *a, const char *name, const char *const *has, int n);
+
 /* Whether the bytes look like an ONNX model: a message whose first field is one of ModelProto's. */
 bool kn_onnx_detect(const kn_file *file);
 /* Imports an ONNX model, opsets 7 to 27 of the default domain. The file must stay mapped as long as

@@ -7,7 +7,14 @@
 
 #include "frontend/onnx_scan.h"
 
-enum { MAX_INLINING = 32, MAX_NODES = 200000, MIN_OPSET = 7, MAX_OPSET = 27 };
+enum { MIN_OPSET = 7, MAX_OPSET = 27 };
+/* What a file of a stranger may ask for. Some of what comes later takes quadratic time. */
+enum {
+    MAX_INLINING = 32,
+    MAX_NODES = 50000,   /* functions inlined */
+    MAX_OPERANDS = 1000, /* of a node */
+    MAX_RESULTS = 10000
+};
 
 static void build_nodes(kn_onnx *m, kn_scope *s, Kiln__Onnx__Node **nodes, size_t n);
 
@@ -218,12 +225,12 @@ static void read_inputs(kn_building *b)
         inputs[i] = *p->input[i] ? look_up(b->scope, p->input[i]) : NULL;
         if (*p->input[i] && !inputs[i] && !in_function) {
             kn_raise(m->ctx, KN_INVALID, b->node.loc, "%s reads `%s`, which nothing defines",
-                     p->op_type, p->input[i]);
+                     b->node.type, p->input[i]);
         }
         b->has_missing = b->has_missing || inputs[i] == m->missing || inputs[i] == m->absent;
         if (inputs[i] == m->absent) {
             kn_error(m->ctx, KN_UNSUPPORTED, b->node.loc,
-                     "%s reads `%s`, a result that its operator does not give here", p->op_type,
+                     "%s reads `%s`, a result that its operator does not give here", b->node.type,
                      p->input[i]);
         }
     }
@@ -264,6 +271,21 @@ static void build_body(void *env)
     }
 }
 
+static void check_size(const kn_building *b)
+{
+    kn_onnx *m = b->m;
+    const Kiln__Onnx__Node *p = b->proto;
+    if (++m->nodes > MAX_NODES) {
+        kn_raise(m->ctx, KN_INVALID, b->node.loc, "more than %d nodes, functions inlined",
+                 MAX_NODES);
+    }
+    if (p->n_input > MAX_OPERANDS || p->n_output > MAX_RESULTS) {
+        kn_raise(m->ctx, KN_UNSUPPORTED, b->node.loc,
+                 "%zu operands and %zu results: at most %d and %d are supported", p->n_input,
+                 p->n_output, MAX_OPERANDS, MAX_RESULTS);
+    }
+}
+
 static void begin_body(void *env)
 {
     kn_building *b = env;
@@ -276,10 +298,7 @@ static void begin_body(void *env)
                              .name = kn_intern(m->ctx, p->name ? p->name : ""),
                              .opset = opset_of(b->scope, domain),
                              .loc = kn_onnx_loc(m, node_where(m, p))};
-    if (++m->nodes > MAX_NODES) {
-        kn_raise(m->ctx, KN_INVALID, b->node.loc, "more than %d nodes, functions inlined",
-                 MAX_NODES);
-    }
+    check_size(b);
     read_inputs(b);
 }
 
@@ -452,62 +471,80 @@ static bool narrow(const kn_onnx *m, const kn_expr *dim, int64_t declared)
     return true;
 }
 
-/* What the model declares of an output narrows sizes that are only known at run time, and must fit
- * what was inferred. */
-static void check_declared(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const kn_value *v)
+/* The shape that the model declares of an output: NULL when there is none, or one of another rank. */
+static const Kiln__Onnx__Shape *declared_shape(const Kiln__Onnx__ValueInfo *info, const kn_value *v)
 {
     const Kiln__Onnx__TensorType *t = info->type ? info->type->tensor_type : NULL;
-    if (!t || !t->shape) {
-        return;
-    }
-    if (t->elem_type && kn_onnx_element_type(m, t->elem_type, info->name) != v->type) {
+    return t && t->shape && t->shape->n_dim == (size_t)v->rank ? t->shape : NULL;
+}
+
+/* Whether a dimension is declared as a number; a negative one leaves it open. */
+static bool is_number(const Kiln__Onnx__Dimension *d)
+{
+    return d->has_dim_value && d->dim_value >= 0;
+}
+
+/* Exporters' declarations are often stale: they warn. But the type is a promise to the caller. */
+static void check_type_and_rank(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const kn_value *v)
+{
+    const Kiln__Onnx__TensorType *t = info->type ? info->type->tensor_type : NULL;
+    if (t && t->elem_type && kn_onnx_element_type(m, t->elem_type, info->name) != v->type) {
         kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name),
                  "declared with element type %s, computed as %s",
                  kn_dtype_name(kn_onnx_element_type(m, t->elem_type, info->name)),
                  kn_dtype_name(v->type));
     }
-    if ((int)t->shape->n_dim != v->rank) {
-        kn_raise(m->ctx, KN_INVALID, kn_onnx_loc(m, info->name),
-                 "declared with rank %zu, computed with rank %d", t->shape->n_dim, v->rank);
+    if (t && t->shape && !declared_shape(info, v)) {
+        kn_warn(m->ctx, kn_onnx_loc(m, info->name), "declared with rank %zu, computed with rank %d",
+                t->shape->n_dim, v->rank);
     }
-    for (int i = 0; i < v->rank; i++) {
-        const Kiln__Onnx__Dimension *d = t->shape->dim[i];
+}
+
+/* What the model declares of an output narrows sizes that are only known at run time, and must fit
+ * what was inferred. */
+static void check_declared(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const kn_value *v)
+{
+    const Kiln__Onnx__Shape *shape = declared_shape(info, v);
+    check_type_and_rank(m, info, v);
+    for (int i = 0; shape && i < v->rank; i++) {
+        const Kiln__Onnx__Dimension *d = shape->dim[i];
         int64_t dim;
-        if (d->has_dim_value && !narrow(m, v->shape[i], d->dim_value) &&
+        if (is_number(d) && !narrow(m, v->shape[i], d->dim_value) &&
             kn_index_const(v->shape[i], &dim) && dim != d->dim_value) {
             kn_warn(m->ctx, kn_onnx_loc(m, info->name),
                     "dimension %d declared as %lld, computed as %lld", i, (long long)d->dim_value,
-                    (long long)dim); /* exporters' declarations are often stale */
+                    (long long)dim);
         }
     }
 }
 
-/* Whether a dimension that the model declares as a number is computed only at run time. */
-static bool needs_check(const kn_onnx *m, const Kiln__Onnx__ValueInfo *info, const kn_value *v)
+/* The shape that the model declares, if it has a number where the dimension is computed only at run
+   time; else NULL. */
+static const Kiln__Onnx__Shape *shape_to_check(const kn_onnx *m, const Kiln__Onnx__ValueInfo *info,
+                                               const kn_value *v)
 {
-    const Kiln__Onnx__TensorType *t = info->type ? info->type->tensor_type : NULL;
+    const Kiln__Onnx__Shape *shape = declared_shape(info, v);
     bool needs = false;
-    for (int i = 0; t && t->shape && i < v->rank; i++) {
+    for (int i = 0; shape && i < v->rank; i++) {
         int64_t dim, a, b;
-        needs = needs || (t->shape->dim[i]->has_dim_value && !kn_index_const(v->shape[i], &dim) &&
+        needs = needs || (is_number(shape->dim[i]) && !kn_index_const(v->shape[i], &dim) &&
                           !deciding_size(m, v->shape[i], &a, &b));
     }
-    return needs;
+    return needs ? shape : NULL;
 }
 
-/* The value with the shape that the model declares, checked at run time: a node whose notation says
- * so. */
-static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v,
+/* The value with a declared shape, checked at run time: a node whose notation says so. */
+static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__Shape *shape, kn_value *v,
                                 const char *name)
 {
     kn_str from = kn_str_make(m->arena), to = kn_str_make(m->arena), at = kn_str_make(m->arena),
            require = kn_str_make(m->arena);
     for (int i = 0; i < v->rank; i++) {
-        const Kiln__Onnx__Dimension *d = info->type->tensor_type->shape->dim[i];
+        const Kiln__Onnx__Dimension *d = shape->dim[i];
         const char *comma = i ? ", " : "";
         kn_putf(&from, "%sd%d", comma, i);
         kn_putf(&at, "%si%d", comma, i);
-        if (d->has_dim_value) {
+        if (is_number(d)) {
             kn_putf(&to, "%s%lld", comma, (long long)d->dim_value);
             kn_putf(&require, "; require d%d == %lld", i, (long long)d->dim_value);
         } else {
@@ -525,13 +562,13 @@ static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, k
 static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_value *v,
                               const char *name)
 {
-    bool check = needs_check(m, info, v);
+    const Kiln__Onnx__Shape *check = shape_to_check(m, info, v);
     if (v->def && strcmp(v->name, name) == 0 && !check) {
         return v;
     }
     const char *fresh = kn_onnx_output_name(m, name);
     if (check) {
-        return checked_output(m, info, v, fresh);
+        return checked_output(m, check, v, fresh);
     }
     return kn_graph_node(m->g, "identity", "", &v, 1, NULL, 0, &fresh, 1, v->loc)->outputs[0];
 }
@@ -610,6 +647,7 @@ kn_graph *kn_onnx_import(kn_arena *a, const kn_file *file, const kn_import_optio
     m.absent = KN_NEW(a, kn_value);
     m.functions = kn_map_make(a);
     m.files = kn_map_make(a);
+    m.bindable_names = kn_map_make(a);
     decode(&m);
     const Kiln__Onnx__Graph *g = m.model->graph;
     for (size_t i = 0; i < m.model->n_functions; i++) {
@@ -621,9 +659,11 @@ kn_graph *kn_onnx_import(kn_arena *a, const kn_file *file, const kn_import_optio
                       .nopsets = m.model->n_opset_import,
                       .opsets = m.model->opset_import};
     check_opset(&m, &scope);
+    m.dimensions = kn_onnx_input_dimensions(&m);
     m.g = kn_graph_create(a, kn_onnx_graph_name(&m, g->name));
     add_initializers(&m, &scope, g);
     add_inputs(&m, &scope, g);
+    kn_onnx_check_dims(&m);
     build_nodes(&m, &scope, g->node, g->n_node);
     if (m.failed) {
         kn_raise_again(m.ctx, KN_UNSUPPORTED);

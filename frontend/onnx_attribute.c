@@ -1,9 +1,12 @@
 /* Attributes of nodes, and the order of nodes. */
 #include "frontend/onnx_internal.h"
 
+/* Any bytes may stand there: what follows a NUL is no text. */
 static const char *text_of(const kn_onnx *m, ProtobufCBinaryData b)
 {
-    return kn_intern_n(m->ctx, (const char *)b.data, b.len);
+    const void *end = b.len ? memchr(b.data, 0, b.len) : NULL;
+    size_t n = end ? (size_t)((const unsigned char *)end - b.data) : b.len;
+    return kn_intern_n(m->ctx, b.len ? (const char *)b.data : "", n);
 }
 
 static void read_lists(kn_onnx *m, const Kiln__Onnx__Attribute *p, kn_onnx_attr *a)

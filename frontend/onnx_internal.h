@@ -13,8 +13,11 @@ typedef struct {
     const kn_import_options *options;
     Kiln__Onnx__Model *model;
     kn_graph *g;
-    kn_map functions;  /* "domain:name:overload" -> Function */
-    kn_map files;      /* external data: location -> kn_file */
+    kn_map functions;      /* "domain:name:overload" -> Function */
+    kn_map files;          /* external data: location -> kn_file */
+    kn_map dimensions;     /* names that are the whole of some input's dimension */
+    kn_map bindable_names; /* of the inputs' open dimensions, also as a list in their order */
+    KN_VEC(const char *) bindable;
     kn_value *missing; /* stands for what could not be built; only its address matters */
     kn_value *absent;  /* stands for a result that an operator which was built does not give */
     bool failed;       /* an error was recorded; the import goes on to list the others */
@@ -49,10 +52,13 @@ const char *kn_onnx_value_name(kn_onnx *m, const char *prefix, const char *name)
 const char *kn_onnx_output_name(kn_onnx *m, const char *name);
 /* An identifier for the graph. */
 const char *kn_onnx_graph_name(kn_onnx *m, const char *name);
+kn_map kn_onnx_input_dimensions(const kn_onnx *m);
 /* The shape that a type declares, over the graph's sizes; names made up from `name` where it is
    open. Returns the rank, or -1 when there is none. */
 int kn_onnx_shape_of(kn_onnx *m, const Kiln__Onnx__TensorType *t, const char *name,
                      const kn_expr **shape);
+/* Raises KN_USAGE when the user binds a dimension that no input has. */
+void kn_onnx_check_dims(const kn_onnx *m);
 /* The attributes of a node, references to a function's resolved. */
 kn_onnx_attr *kn_onnx_attributes(kn_onnx *m, const kn_scope *s, const Kiln__Onnx__Node *node,
                                  int *n);

@@ -345,3 +345,39 @@ kn_value *kn_onnx_expand(kn_onnx_node *n, int k, kn_value *x, const kn_expr *con
 {
     return kn_onnx_emit(n, k, "expand", VALUES(x), ATTRS(kn_attr_indexes("shape", shape, rank)));
 }
+
+/* ---- attention ---- */
+
+kn_value *kn_onnx_swap_heads(kn_onnx_node *n, int k, kn_value *x)
+{
+    static const int64_t perm[] = {0, 2, 1, 3};
+    return kn_onnx_transpose(n, k, x, perm);
+}
+
+kn_value *kn_onnx_split_heads(kn_onnx_node *n, kn_value *x, int64_t heads)
+{
+    kn_arena *a = n->g->arena;
+    if (x->rank == 4)
+        return x;
+    if (x->rank != 3 || heads < 1)
+        kn_onnx_invalid(n, "an operand of rank %d in %lld heads", x->rank, (long long)heads);
+    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads),
+                              kn_index_div(a, x->shape[2], kn_index(a, heads))};
+    return kn_onnx_swap_heads(n, INNER, kn_onnx_reshape(n, INNER, x, shape, 4));
+}
+
+void kn_onnx_merge_heads(kn_onnx_node *n, int k, kn_value *x)
+{
+    kn_value *y = kn_onnx_swap_heads(n, INNER, x);
+    const kn_expr *shape[] = {y->shape[0], y->shape[1],
+                              kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
+    kn_onnx_reshape(n, k, y, shape, 3);
+}
+
+kn_value *kn_onnx_join_past(kn_onnx_node *n, int k, kn_value *past, kn_value *now)
+{
+    if (past)
+        return kn_onnx_emit(n, k, "concat", VALUES(past, now), ATTRS(kn_attr_int("axis", 2)));
+    kn_onnx_return(n, k, now);
+    return now;
+}

@@ -3,38 +3,6 @@
 
 #include "frontend/onnx_ops_internal.h"
 
-static const int64_t swap_heads[] = {0, 2, 1, 3};
-
-/* [n, s, heads * d] -> [n, heads, s, d]; 4-D values are that already. */
-static kn_value *split_heads(kn_onnx_node *n, kn_value *x, int64_t heads)
-{
-    kn_arena *a = n->g->arena;
-    if (x->rank == 4)
-        return x;
-    if (x->rank != 3 || heads < 1)
-        kn_onnx_invalid(n, "an operand of rank %d in %lld heads", x->rank, (long long)heads);
-    const kn_expr *shape[] = {x->shape[0], x->shape[1], kn_index(a, heads),
-                              kn_index_div(a, x->shape[2], kn_index(a, heads))};
-    return kn_onnx_transpose(n, INNER, kn_onnx_reshape(n, INNER, x, shape, 4), swap_heads);
-}
-
-static void merge_heads(kn_onnx_node *n, int k, kn_value *x)
-{
-    kn_value *y = kn_onnx_transpose(n, INNER, x, swap_heads);
-    const kn_expr *shape[] = {y->shape[0], y->shape[1],
-                              kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
-    kn_onnx_reshape(n, k, y, shape, 3);
-}
-
-/* The past with the new keys or values behind it: output k. */
-static kn_value *join_past(kn_onnx_node *n, int k, kn_value *past, kn_value *now)
-{
-    if (past)
-        return kn_onnx_emit(n, k, "concat", VALUES(past, now), ATTRS(kn_attr_int("axis", 2)));
-    kn_onnx_return(n, k, now);
-    return now;
-}
-
 /* A mask whose last dimension is shorter than the keys hides those behind. */
 static kn_value *extend_mask(kn_onnx_node *n, kn_value *mask, const kn_expr *keys)
 {
@@ -75,9 +43,10 @@ void kn_onnx_attention(kn_onnx_node *n)
     int64_t heads = kn_onnx_int(n, "q_num_heads", 0), shared = kn_onnx_int(n, "kv_num_heads", 0);
     kn_value *past = kn_onnx_in(n, 4);
     bool flat = kn_onnx_need(n, 0)->rank == 3, scores = kn_onnx_wants(n, 3);
-    kn_value *q = split_heads(n, kn_onnx_need(n, 0), heads);
-    kn_value *k = join_past(n, 1, past, split_heads(n, kn_onnx_need(n, 1), shared));
-    kn_value *v = join_past(n, 2, kn_onnx_in(n, 5), split_heads(n, kn_onnx_need(n, 2), shared));
+    kn_value *q = kn_onnx_split_heads(n, kn_onnx_need(n, 0), heads);
+    kn_value *k = kn_onnx_join_past(n, 1, past, kn_onnx_split_heads(n, kn_onnx_need(n, 1), shared));
+    kn_value *v = kn_onnx_join_past(n, 2, kn_onnx_in(n, 5),
+                                    kn_onnx_split_heads(n, kn_onnx_need(n, 2), shared));
     kn_value *mask = extend_mask(n, kn_onnx_in(n, 3), k->shape[2]);
     kn_attr attrs[8];
     int count = attention_attrs(
@@ -88,7 +57,7 @@ void kn_onnx_attention(kn_onnx_node *n)
     const kn_node *node = kn_graph_node(n->g, "attention", n->name, inputs, 5, attrs, count, names,
                                         scores ? 2 : 1, n->loc);
     if (flat)
-        merge_heads(n, 0, node->outputs[0]);
+        kn_onnx_merge_heads(n, 0, node->outputs[0]);
     else
         kn_onnx_return(n, 0, node->outputs[0]);
     if (scores)

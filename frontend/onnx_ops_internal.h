@@ -83,5 +83,16 @@ kn_value *kn_onnx_slice(kn_onnx_node *n, int k, kn_value *x, int axis, const kn_
                         const kn_expr *size);
 kn_value *kn_onnx_expand(kn_onnx_node *n, int k, kn_value *x, const kn_expr *const *shape,
                          int rank);
+/* [n, s, heads, d] <-> [n, heads, s, d] */
+kn_value *kn_onnx_swap_heads(kn_onnx_node *n, int k, kn_value *x);
+/* [n, s, heads * d] -> [n, heads, s, d]; 4-D values are that already. */
+kn_value *kn_onnx_split_heads(kn_onnx_node *n, kn_value *x, int64_t heads);
+/* And back, as output k. */
+void kn_onnx_merge_heads(kn_onnx_node *n, int k, kn_value *x);
+/* The past, or NULL, with the new keys or values behind it: output k. */
+kn_value *kn_onnx_join_past(kn_onnx_node *n, int k, kn_value *past, kn_value *now);
+/* Output 0, a norm of x scaled by input 1, whose type it has: onnxruntime lets the two differ. */
+void kn_onnx_norm(kn_onnx_node *n, const char *op, kn_value *x, kn_value *bias,
+                  const kn_attr *attrs, int nattrs);
 
 #endif

@@ -78,8 +78,8 @@ void kn_onnx_simplified_layer_norm(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     double epsilon = kn_onnx_float(n, "epsilon", 1e-5);
-    kn_onnx_emit(
-        n, 0, "rms_norm", VALUES(x, kn_onnx_need(n, 1)),
+    kn_onnx_norm(
+        n, "rms_norm", x, NULL,
         ATTRS(kn_attr_int("axis", kn_onnx_int(n, "axis", -1)), kn_attr_float("epsilon", epsilon)));
     if (kn_onnx_wants(n, 1))
         emit_inverse_deviation(n, 1, x, epsilon);

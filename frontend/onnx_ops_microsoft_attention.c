@@ -3,39 +3,9 @@
    hidden. */
 #include "frontend/onnx_ops_internal.h"
 
-static const int64_t swap_heads[] = {0, 2, 1, 3};
-
 static const kn_expr *number(const kn_onnx_node *n, int64_t v)
 {
     return kn_index(n->g->arena, v);
-}
-
-/* [n, s, heads * d] -> [n, heads, s, d] */
-static kn_value *split_heads(kn_onnx_node *n, kn_value *x, int64_t heads)
-{
-    if (x->rank == 4)
-        return x;
-    if (x->rank != 3 || heads < 1)
-        kn_onnx_invalid(n, "an operand of rank %d in %lld heads", x->rank, (long long)heads);
-    const kn_expr *shape[] = {x->shape[0], x->shape[1], number(n, heads),
-                              kn_index_div(n->g->arena, x->shape[2], number(n, heads))};
-    return kn_onnx_transpose(n, INNER, kn_onnx_reshape(n, INNER, x, shape, 4), swap_heads);
-}
-
-static void merge_heads(kn_onnx_node *n, int k, kn_value *x)
-{
-    kn_value *y = kn_onnx_transpose(n, INNER, x, swap_heads);
-    const kn_expr *shape[] = {y->shape[0], y->shape[1],
-                              kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};
-    kn_onnx_reshape(n, k, y, shape, 3);
-}
-
-static kn_value *join(kn_onnx_node *n, int k, kn_value *past, kn_value *now)
-{
-    if (past)
-        return kn_onnx_emit(n, k, "concat", VALUES(past, now), ATTRS(kn_attr_int("axis", 2)));
-    kn_onnx_return(n, k, now);
-    return now;
 }
 
 /* ---- masks ---- */
@@ -158,7 +128,7 @@ static void project(kn_onnx_node *n, kn_value *x, kn_value *w, kn_value *bias, i
         all = kn_onnx_binary(n, INNER, "add", all, bias);
     for (int k = 0; k < 3; k++) {
         const kn_expr *size = given ? number(n, given[k]) : third;
-        *to[k] = split_heads(n, kn_onnx_slice(n, INNER, all, 2, at, size), heads);
+        *to[k] = kn_onnx_split_heads(n, kn_onnx_slice(n, INNER, all, 2, at, size), heads);
         at = kn_index_add(a, at, size);
     }
 }
@@ -175,14 +145,14 @@ void kn_onnx_ms_attention(kn_onnx_node *n)
     project(n, x, kn_onnx_need(n, 1), kn_onnx_in(n, 2), kn_onnx_int(n, "num_heads", 0), sizes, &p);
     const kn_expr *before = past ? past->shape[3] : number(n, 0);
     p.past = past ? before : NULL;
-    p.k = join(n, -1, half_past(n, past, 0), p.k);
-    p.v = join(n, -1, half_past(n, past, 1), p.v);
+    p.k = kn_onnx_join_past(n, INNER, half_past(n, past, 0), p.k);
+    p.v = kn_onnx_join_past(n, INNER, half_past(n, past, 1), p.v);
     if (kn_onnx_wants(n, 1))
         emit_present(n, 1, p.k, p.v);
     kn_value *mask =
         additive(n, kn_onnx_in(n, 3), x->type, x->shape[0], x->shape[1], before, p.k->shape[2]);
     p.bias = both(n, mask, kn_onnx_in(n, 5));
-    merge_heads(n, 0, emit_attention(n, &p));
+    kn_onnx_merge_heads(n, 0, emit_attention(n, &p));
 }
 
 /* Part `which` of [n, s, heads, `of`, d] as [n, heads, s, d]. */
@@ -190,7 +160,7 @@ static kn_value *unpack(kn_onnx_node *n, kn_value *x, int which)
 {
     const kn_expr *shape[] = {x->shape[0], x->shape[1], x->shape[2], x->shape[4]};
     kn_value *part = kn_onnx_slice(n, INNER, x, 3, number(n, which), number(n, 1));
-    return kn_onnx_transpose(n, INNER, kn_onnx_reshape(n, INNER, part, shape, 4), swap_heads);
+    return kn_onnx_swap_heads(n, INNER, kn_onnx_reshape(n, INNER, part, shape, 4));
 }
 
 /* Adds the part of the bias [q, k, v] that begins at `at` to an operand of rank 3. */
@@ -215,7 +185,7 @@ static void read_operands(kn_onnx_node *n, int64_t heads, parts *p)
         return;
     }
     const kn_expr *at = q->shape[2];
-    p->q = split_heads(n, add_bias(n, q, bias, number(n, 0)), heads);
+    p->q = kn_onnx_split_heads(n, add_bias(n, q, bias, number(n, 0)), heads);
     if (k && k->rank == 5) {
         p->k = unpack(n, k, 0);
         p->v = unpack(n, k, 1);
@@ -223,8 +193,8 @@ static void read_operands(kn_onnx_node *n, int64_t heads, parts *p)
     }
     if (!k || !v)
         kn_onnx_unsupported(n, "a missing key or value");
-    p->k = split_heads(n, add_bias(n, k, bias, at), heads);
-    p->v = split_heads(n, add_bias(n, v, bias, kn_index_add(a, at, at)), heads);
+    p->k = kn_onnx_split_heads(n, add_bias(n, k, bias, at), heads);
+    p->v = kn_onnx_split_heads(n, add_bias(n, v, bias, kn_index_add(a, at, at)), heads);
 }
 
 void kn_onnx_multi_head_attention(kn_onnx_node *n)
@@ -238,12 +208,12 @@ void kn_onnx_multi_head_attention(kn_onnx_node *n)
         kn_onnx_unsupported(n, "output 3");
     read_operands(n, kn_onnx_int(n, "num_heads", 0), &p);
     p.past = past ? past->shape[2] : NULL;
-    p.k = join(n, kn_onnx_wants(n, 1) ? 1 : -1, past, p.k);
-    p.v = join(n, kn_onnx_wants(n, 2) ? 2 : -1, kn_onnx_in(n, 7), p.v);
+    p.k = kn_onnx_join_past(n, kn_onnx_wants(n, 1) ? 1 : -1, past, p.k);
+    p.v = kn_onnx_join_past(n, kn_onnx_wants(n, 2) ? 2 : -1, kn_onnx_in(n, 7), p.v);
     kn_value *mask = additive(n, kn_onnx_in(n, 4), p.q->type, p.q->shape[0], p.q->shape[2],
                               past ? past->shape[2] : number(n, 0), p.k->shape[2]);
     p.bias = both(n, mask, kn_onnx_in(n, 5));
-    merge_heads(n, 0, emit_attention(n, &p));
+    kn_onnx_merge_heads(n, 0, emit_attention(n, &p));
 }
 
 /* ---- grouped queries with a cache ---- */
@@ -277,7 +247,7 @@ void kn_onnx_ms_rotary(kn_onnx_node *n)
             kn_onnx_unsupported(n, "num_heads is missing");
         heads = width / (2 * half);
     }
-    kn_value *y = split_heads(n, x, heads);
+    kn_value *y = kn_onnx_split_heads(n, x, heads);
     if (positions->rank == 1) {
         const kn_expr *one[] = {number(n, 1), number(n, 1)};
         positions = positions_from(n, kn_onnx_reshape(n, INNER, positions, one, 2), y->shape[2]);
@@ -285,7 +255,7 @@ void kn_onnx_ms_rotary(kn_onnx_node *n)
     y = rotate(n, flat ? INNER : 0, y, positions, cosine, kn_onnx_need(n, 3),
                kn_onnx_int(n, "interleaved", 0) != 0, dim);
     if (flat)
-        merge_heads(n, 0, y);
+        kn_onnx_merge_heads(n, 0, y);
 }
 
 /* The cache with the new keys or values written from the first free place of each batch on: output
@@ -322,9 +292,9 @@ static void read_grouped(kn_onnx_node *n, int64_t heads, int64_t shared, parts *
         v = kn_onnx_slice(n, INNER, q, 2, kn_index_add(a, wide, narrow), narrow);
         q = kn_onnx_slice(n, INNER, q, 2, number(n, 0), wide);
     }
-    p->q = split_heads(n, q, heads);
-    p->k = split_heads(n, k, shared);
-    p->v = split_heads(n, v, shared);
+    p->q = kn_onnx_split_heads(n, q, heads);
+    p->k = kn_onnx_split_heads(n, k, shared);
+    p->v = kn_onnx_split_heads(n, v, shared);
 }
 
 void kn_onnx_group_query_attention(kn_onnx_node *n)
@@ -363,5 +333,5 @@ void kn_onnx_group_query_attention(kn_onnx_node *n)
     p.v = write_cache(n, kn_onnx_wants(n, 2) ? 2 : -1, kn_onnx_in(n, 4), p.v, first, total);
     p.lengths = kn_onnx_binary(n, INNER, "add", last, kn_onnx_scalar(n, KN_I64, 1));
     p.bias = kn_onnx_in(n, 10);
-    merge_heads(n, 0, emit_attention(n, &p));
+    kn_onnx_merge_heads(n, 0, emit_attention(n, &p));
 }

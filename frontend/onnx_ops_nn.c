@@ -318,11 +318,24 @@ static void emit_statistics(kn_onnx_node *n, kn_value *x, int64_t from)
     kn_onnx_unary(n, 2, "rsqrt", shifted);
 }
 
+void kn_onnx_norm(kn_onnx_node *n, const char *op, kn_value *x, kn_value *bias,
+                  const kn_attr *attrs, int nattrs)
+{
+    kn_value *scale = kn_onnx_need(n, 1);
+    if (kn_dtype_bits(scale->type) > kn_dtype_bits(x->type))
+        x = kn_onnx_cast(n, INNER, x, scale->type);
+    bool same = x->type == scale->type;
+    kn_value *const operands[] = {x, scale, bias};
+    kn_value *y = kn_onnx_emit(n, same ? 0 : INNER, op, operands, bias ? 3 : 2, attrs, nattrs);
+    if (!same)
+        kn_onnx_cast(n, 0, y, scale->type);
+}
+
 void kn_onnx_layer_norm(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
     int64_t axis = kn_onnx_axis(n, kn_onnx_int(n, "axis", -1), x->rank);
-    kn_onnx_emit(n, 0, "layer_norm", VALUES(x, kn_onnx_need(n, 1), kn_onnx_in(n, 2)),
+    kn_onnx_norm(n, "layer_norm", x, kn_onnx_in(n, 2),
                  ATTRS(kn_attr_int("axis", axis), epsilon(n, 1e-5)));
     if (kn_onnx_wants(n, 1) || kn_onnx_wants(n, 2))
         emit_statistics(n, x, axis);

@@ -81,7 +81,6 @@ static const kn_message graph_message = {"graph", (const kn_field[]){{1, MESSAGE
                                                                      {5, MESSAGE, &tensor_message},
                                                                      {11, MESSAGE, &value_message},
                                                                      {12, MESSAGE, &value_message},
-                                                                     {13, MESSAGE, &value_message},
                                                                      {15, EMPTY, 0},
                                                                      {0}}};
 static const kn_message function_message = {"function",

@@ -6,8 +6,8 @@
 #include "support/file.h"
 
 enum {
-    KN_ONNX_MAX_DEPTH = 64,       /* messages inside messages */
-    KN_ONNX_MAX_FIELDS = 20000000 /* of the whole file */
+    KN_ONNX_MAX_DEPTH = 64,      /* messages inside messages */
+    KN_ONNX_MAX_FIELDS = 1000000 /* of the whole file; decoded, each may take some 100 bytes */
 };
 
 /* Rewrites the bytes of an ONNX model as an equivalent message without what Kiln does not read and

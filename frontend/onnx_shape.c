@@ -56,6 +56,10 @@ const char *kn_onnx_graph_name(kn_onnx *m, const char *name)
 
 static const kn_expr *size(kn_onnx *m, const char *name)
 {
+    if (!kn_map_has(&m->bindable_names, name)) {
+        kn_map_set(&m->bindable_names, name, m);
+        kn_push(m->arena, &m->bindable, name);
+    }
     for (int i = 0; m->options && i < m->options->ndims; i++) {
         const kn_size *d = &m->options->dims[i];
         if (strcmp(d->name, name) == 0) {
@@ -66,22 +70,22 @@ static const kn_expr *size(kn_onnx *m, const char *name)
     return kn_graph_size(m->g, name, 0, KN_SIZE_DEFAULT_MAX);
 }
 
-/* Whether a name is the whole of some input's dimension. */
-static bool is_input_dimension(const kn_onnx *m, const char *name, size_t n)
+kn_map kn_onnx_input_dimensions(const kn_onnx *m)
 {
     const Kiln__Onnx__Graph *g = m->model->graph;
+    kn_map names = kn_map_make(m->arena);
     for (size_t i = 0; i < g->n_input; i++) {
         const Kiln__Onnx__Type *type = g->input[i]->type;
         const Kiln__Onnx__Shape *shape =
             type && type->tensor_type ? type->tensor_type->shape : NULL;
         for (size_t k = 0; shape && k < shape->n_dim; k++) {
-            const char *param = shape->dim[k]->dim_param;
-            if (param && strlen(param) == n && memcmp(param, name, n) == 0) {
-                return true;
+            const char *name = shape->dim[k]->dim_param;
+            if (name && is_identifier(name)) {
+                kn_map_set(&names, kn_intern(m->ctx, name), shape->dim[k]);
             }
         }
     }
-    return false;
+    return names;
 }
 
 /* Names, numbers, + - * and brackets, each operator with spaces around it or none being `-`:
@@ -95,7 +99,7 @@ static bool is_expression(const kn_onnx *m, const char *text)
             while (isalnum((unsigned char)c[n]) || c[n] == '_') {
                 n++;
             }
-            names = is_input_dimension(m, c, n);
+            names = kn_map_has(&m->dimensions, kn_intern_n(m->ctx, c, n));
             words = true;
             c += n;
         } else {
@@ -182,4 +186,14 @@ int kn_onnx_shape_of(kn_onnx *m, const Kiln__Onnx__TensorType *t, const char *na
         shape[i] = dimension(m, t->shape->dim[i], name, (int)i);
     }
     return (int)t->shape->n_dim;
+}
+
+void kn_onnx_check_dims(const kn_onnx *m)
+{
+    for (int i = 0; m->options && i < m->options->ndims; i++) {
+        const char *name = m->options->dims[i].name;
+        if (!kn_map_has(&m->bindable_names, name)) {
+            kn_no_dimension(m->arena, name, m->bindable.at, m->bindable.n);
+        }
+    }
 }

@@ -44,6 +44,9 @@ int kn_graph_find_size(const kn_graph *g, const char *name)
 /* The arrays of sizes and of their sources grow together. */
 static int add_size(kn_graph *g, const char *name, int64_t lo, int64_t hi)
 {
+    if (g->nsizes == KN_GRAPH_MAX_SIZES)
+        kn_raise(ctx_of(g), KN_UNSUPPORTED, (kn_loc){.where = name}, "more than %d symbolic sizes",
+                 KN_GRAPH_MAX_SIZES);
     if (g->nsizes == g->sizes_cap) {
         int cap = g->sizes_cap;
         g->sizes = kn_vec_grow(g->arena, g->sizes, g->nsizes, &cap, sizeof *g->sizes);
@@ -149,10 +152,18 @@ kn_value *kn_graph_add_value(kn_graph *g, const char *name, kn_dtype type,
     return v;
 }
 
+static void check_io(const kn_graph *g, int n, const kn_value *v)
+{
+    if (n == KN_GRAPH_MAX_IO)
+        kn_raise(ctx_of(g), KN_UNSUPPORTED, v->loc, "more than %d inputs or outputs",
+                 KN_GRAPH_MAX_IO);
+}
+
 kn_value *kn_graph_input(kn_graph *g, const char *name, kn_dtype type, const kn_expr *const *shape,
                          int rank, kn_loc loc)
 {
     kn_value *v = kn_graph_add_value(g, name, type, shape, rank, loc);
+    check_io(g, g->ninputs, v);
     append(g, &g->inputs, &g->ninputs, &g->inputs_cap, v);
     return v;
 }
@@ -205,6 +216,7 @@ kn_value *kn_graph_const(kn_graph *g, const char *name, kn_dtype type, const int
 
 void kn_graph_output(kn_graph *g, kn_value *v, kn_value *alias)
 {
+    check_io(g, g->noutputs, v);
     if (g->noutputs == g->outputs_cap) {
         int cap = g->outputs_cap;
         g->aliases = kn_vec_grow(g->arena, g->aliases, g->noutputs, &cap, sizeof(kn_value *));

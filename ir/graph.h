@@ -146,6 +146,7 @@ const kn_op_row *kn_op_get(int i);
 /* ---- building ---- */
 
 kn_graph *kn_graph_create(kn_arena *a, const char *name);
+enum { KN_GRAPH_MAX_SIZES = 1000, KN_GRAPH_MAX_IO = 4000 /* inputs, outputs */ };
 /* Adds a size, or narrows the bounds of one that is there. Returns the index expression that names
  * it. */
 const kn_expr *kn_graph_size(kn_graph *g, const char *name, int64_t lo, int64_t hi);

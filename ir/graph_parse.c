@@ -38,6 +38,7 @@ typedef struct {
     kn_lexer lx;
     kn_ctx *ctx;
     kn_arena *a;
+    size_t splat_bytes; /* so far */
     kn_graph *g;
     kn_map named; /* value names that occur in the text */
     kn_map files; /* path -> kn_file */
@@ -350,7 +351,7 @@ static void check_type(parser *p, const kn_value *v, kn_loc loc, kn_dtype type, 
 
 /* ---- constants ---- */
 
-enum { MAX_SPLAT = 1 << 28 }; /* bytes: what a few characters of text may ask for */
+enum { MAX_SPLATS = 1 << 28 }; /* bytes of a graph: what a few characters of text may ask for */
 
 /* [-] number, inf, nan, true, false, as a literal of the type */
 static const kn_expr *parse_literal(parser *p, kn_dtype type)
@@ -416,21 +417,13 @@ static void parse_list(parser *p, constant *c)
 static void parse_splat(parser *p, constant *c)
 {
     const kn_expr *e = parse_literal(p, c->type);
-    if (c->bytes > MAX_SPLAT)
+    if (c->bytes > MAX_SPLATS - p->splat_bytes)
         fail_at(p, c->loc, "constant %%%s of %zu bytes is too large for a splat", c->name,
                 c->bytes);
+    p->splat_bytes += c->bytes;
     c->data = room(p, c);
     for (int64_t i = 0; i < c->count; i++)
         kn_element_put(c->type, c->data, i, e);
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 static void parse_hex(parser *p, constant *c)
@@ -442,7 +435,7 @@ static void parse_hex(parser *p, constant *c)
                 c->bytes, n);
     unsigned char *data = c->data = room(p, c);
     for (size_t i = 0; i < n; i += 2) {
-        int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+        int high = kn_hex_digit(text[i]), low = kn_hex_digit(text[i + 1]);
         if (high < 0 || low < 0)
             fail_at(p, c->loc, "constant %%%s: '%c%c' is no byte in hex", c->name, text[i],
                     text[i + 1]);

@@ -38,15 +38,6 @@ static bool is_value_char(int c)
     return is_word(c) || c == '.' || c == ':' || c == '/' || c == '-';
 }
 
-static int hex_digit(int c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The character k after the next, 0 beyond the end. */
 static int ahead(const kn_lexer *lx, int k)
 {
@@ -120,7 +111,7 @@ _Noreturn static void bad_number(const kn_lexer *lx, const kn_token *t, const ch
 static bool scan_digits(kn_lexer *lx, unsigned base, uint64_t *value)
 {
     bool fits = true;
-    for (int d; (d = hex_digit(ahead(lx, 0))) >= 0 && (unsigned)d < base; lx->at++) {
+    for (int d; (d = kn_hex_digit(ahead(lx, 0))) >= 0 && (unsigned)d < base; lx->at++) {
         fits = fits && *value <= (UINT64_MAX - (unsigned)d) / base;
         *value = *value * base + (unsigned)d;
     }
@@ -165,7 +156,7 @@ static double read_float(const kn_lexer *lx, const kn_token *t)
 static void scan_hex(kn_lexer *lx, kn_token *t)
 {
     lx->at += 2;
-    bool empty = hex_digit(ahead(lx, 0)) < 0;
+    bool empty = kn_hex_digit(ahead(lx, 0)) < 0;
     bool fits = scan_digits(lx, 16, &t->i);
     if (empty || is_word(ahead(lx, 0))) {
         lx->at += is_word(ahead(lx, 0));
@@ -210,7 +201,7 @@ static void scan_number(kn_lexer *lx, kn_token *t)
 /* After a backslash. */
 static char scan_escape(kn_lexer *lx)
 {
-    int c = ahead(lx, 0), high = hex_digit(ahead(lx, 1)), low = hex_digit(ahead(lx, 2));
+    int c = ahead(lx, 0), high = kn_hex_digit(ahead(lx, 1)), low = kn_hex_digit(ahead(lx, 2));
     lx->at++;
     switch (c) {
     case 'n': return '\n';

@@ -15,10 +15,10 @@ struct kn_unit {
     kn_ctx *ctx;
     kn_arena *arena; /* of the unit; passes may use it for what stays */
     kn_graph *graph;
-    kn_module *module;       /* NULL until lowered */
-    const kn_target *target; /* may be NULL: the host */
+    kn_module *module;                /* NULL until lowered */
+    const kn_target *target;          /* may be NULL: the host */
     const kn_schedule_text *schedule; /* edits of the kernels' schedules, or NULL */
-    unsigned properties;     /* KN_PROP_* that hold */
+    unsigned properties;              /* KN_PROP_* that hold */
 };
 
 /* Checked bits: what a pass requires and what it breaks. */

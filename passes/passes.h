@@ -4,7 +4,7 @@
 
 #include "passes/pass.h"
 
-#define PASS(name, entry, requires, gives, breaks, doc) void entry(kn_unit *u);
+#define PASS(name, entry, exact, requires, gives, breaks, doc) void entry(kn_unit *u);
 #include "passes/passes.def"
 #undef PASS
 

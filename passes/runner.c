@@ -1,13 +1,12 @@
-/* The table of passes and the one runner: requirements, timing, verification, printing. In debug
-   builds every pass is followed by the verifier and by print -> parse -> print, which must be the
+/* The table of passes and the one runner: requirements, verification, printing. In debug builds
+   every pass is followed by the verifier and by print -> parse -> print, which must be the
    identity. */
-#include <time.h>
-
 #include "passes/pass.h"
 #include "passes/passes.h"
 
 static const kn_pass table[] = {
-#define PASS(name, entry, requires, gives, breaks, doc) {name, entry, requires, gives, breaks, doc},
+#define PASS(name, entry, exact, requires, gives, breaks, doc) \
+    {name, entry, exact, requires, gives, breaks, doc},
 #include "passes/passes.def"
 #undef PASS
 };
@@ -95,13 +94,6 @@ static void check_requirements(const kn_unit *u, const kn_pass *pass)
     }
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void print_after(const kn_unit *u, const char *pass, const kn_pass_options *o)
 {
     if (o->print_after &&
@@ -131,12 +123,8 @@ void kn_run_passes(kn_unit *u, const char *const *names, int n, const kn_pass_op
     for (int i = 0; i < n; i++) {
         const kn_pass *pass = find_or_raise(u, names[i]);
         check_requirements(u, pass);
-        double start = now();
         pass->run(u);
         u->properties = (u->properties & ~pass->breaks) | pass->gives;
-        if (o->seconds) {
-            o->seconds[i] = now() - start;
-        }
         if (o->verify_each) {
             verify(u);
             check_round_trip(u, pass->name);

@@ -117,20 +117,11 @@ static bool next_item(reader *r, char close, bool first)
     return true;
 }
 
-static int hex_digit(int c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static unsigned read_hex4(reader *r)
 {
     unsigned value = 0;
     for (int i = 0; i < 4; i++, r->p++) {
-        int digit = r->p < r->end ? hex_digit(*r->p) : -1;
+        int digit = r->p < r->end ? kn_hex_digit(*r->p) : -1;
         if (digit < 0)
             raise_syntax(r, "four hexadecimal digits");
         value = value << 4 | (unsigned)digit;
@@ -183,22 +174,6 @@ static void read_escape(reader *r, kn_str *s)
     }
 }
 
-/* The bytes of the well-formed UTF-8 sequence at p, 0 when there is none. */
-static int utf8_length(const char *text, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    unsigned c = p[0];
-    int n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (n > end - text)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (c == 0xe0 && p[1] < 0xa0) || (c == 0xf0 && p[1] < 0x90);
-    bool beyond = (c == 0xed && p[1] > 0x9f) || (c == 0xf4 && p[1] > 0x8f);
-    return overlong || beyond ? 0 : n;
-}
-
 static const char *read_string(reader *r)
 {
     expect(r, '"');
@@ -209,7 +184,7 @@ static const char *read_string(reader *r)
             read_escape(r, &s);
             continue;
         }
-        int n = (unsigned char)*r->p < ' ' ? 0 : utf8_length(r->p, r->end);
+        int n = (unsigned char)*r->p < ' ' ? 0 : kn_utf8_length(r->p, r->end);
         if (n == 0)
             raise_syntax(r, "UTF-8 text");
         kn_put_n(&s, r->p, (size_t)n);

@@ -146,9 +146,28 @@ void kn_put_float(kn_str *s, double value, bool single)
 
 /* ---- quoting ---- */
 
-static bool is_hex(int c)
+int kn_hex_digit(int c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+int kn_utf8_length(const char *text, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned c = p[0];
+    int n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    if (n > end - text)
+        return 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (c == 0xe0 && p[1] < 0xa0) || (c == 0xf0 && p[1] < 0x90);
+    bool beyond = (c == 0xed && p[1] > 0x9f) || (c == 0xf4 && p[1] > 0x8f);
+    return overlong || beyond ? 0 : n;
 }
 
 /* The letter of a two-character escape, or 0. */
@@ -170,7 +189,8 @@ void kn_put_quoted(kn_str *s, const char *text, size_t n)
     for (size_t i = 0; i < n; i++) {
         char c = text[i], letter = short_escape(c);
         bool trigraph = c == '?' && i && text[i - 1] == '?';
-        bool hex = !letter && (c < ' ' || c > '~' || trigraph || (after_hex && is_hex(c)));
+        bool hex =
+            !letter && (c < ' ' || c > '~' || trigraph || (after_hex && kn_hex_digit(c) >= 0));
         if (letter)
             kn_putf(s, "\\%c", letter);
         else if (hex)

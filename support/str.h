@@ -28,6 +28,12 @@ void kn_put_float(kn_str *s, double value, bool single);
    would read on, the next character is escaped as well). */
 void kn_put_quoted(kn_str *s, const char *text, size_t n);
 
+/* The value of a hexadecimal digit; -1 of anything else. */
+int kn_hex_digit(int c);
+/* The bytes of the well-formed UTF-8 sequence at `text`, of which there is at least one byte; 0 when
+   there is none. */
+int kn_utf8_length(const char *text, const char *end);
+
 /* Open-addressing map; keys are compared as text and must outlive the map. Iterates in order of
    insertion, so that what is printed does not depend on hashing. */
 typedef struct {

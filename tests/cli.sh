@@ -1,9 +1,10 @@
 #!/bin/bash
 # The commands as FACE promises them: exit codes, key words, files; the same compile twice gives the same bytes; generated C is
 # clean with both compilers; whatever is broken gets one error; nothing is half-written.
-kiln=${KILN_BIN:?}/kiln
-src=${KILN_SRC:?}
-build=${KILN_BUILD:?}
+. "$(dirname "$0")/built.bash"
+kiln=$bin/kiln
+opt=$bin/kiln-opt
+build=${KILN_BUILD:-$bin/..}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -58,7 +59,8 @@ expect 2 "compile needs" "$kiln" compile ffn.kir
 expect 2 "what to write" "$kiln" compile ffn.kir -o model
 expect 2 "--emit: expected" "$kiln" compile ffn.kir -o m.c --emit exe
 expect 2 "--dim" "$kiln" run ffn.kir --dim seq
-expect 2 "no dimension" "$kiln" run ffn.kir --dim length=3
+expect 2 'no dimension `length`; it has `seq`' "$kiln" run ffn.kir --dim length=3
+expect 2 'it has `batch`, `seq`, `past`' "$kiln" run "$src/examples/tinylm/tinylm.onnx" --dim sequence=3
 expect 2 "--precision" "$kiln" compile ffn.kir -o m.c --precision f12
 expect 2 "--threads" "$kiln" run ffn.kir --threads 0
 expect 2 "no input" "$kiln" run ffn.kir --input z=ffn.kir
@@ -72,6 +74,16 @@ expect 3 "not built yet" "$kiln" compile ffn.kir -o m.trace --emit trace
 expect 4 "target" "$kiln" compile ffn.kir -o m.c --target nowhere
 expect 0 "host" "$kiln" targets
 expect 0 '"name"' "$kiln" targets --json
+
+# ---- messages: both programs say the place alike ----
+printf 'graph @x(%%a: f32[3]) -> %%b {\n  %%b = foo(%%a)\n}\n' >unknown.kir
+expect 4 "unknown.kir:2:3: error: b: unknown op" "$kiln" run unknown.kir
+expect 4 "unknown.kir:2:3: error: b: unknown op" "$opt" unknown.kir
+expect 4 "missing.kir: error: cannot read" "$kiln" run missing.kir
+expect 4 "missing.kir: error: cannot read" "$opt" missing.kir
+expect 2 "kiln-opt: error: there is no option --no-such" "$opt" --no-such ffn.kir
+expect 2 "usage: kiln-opt" "$opt"
+expect 0 "plan         ok: largest difference 0" "$opt" --bisect ffn.kir
 
 # ---- compile: the same bytes, clean C ----
 for kind in $kinds; do

@@ -1,11 +1,10 @@
 /* Constant folding. Two sources of constants:
 
    - what is known of a value's elements by shape arithmetic (its `content`): a value that somebody
-   needs as data becomes a constant, or, where sizes occur in it, one `dims` in the place of a chain
-   of Shape, Gather and Concat;
+     needs as data becomes a constant, or, where sizes occur in it, one `dims` in the place of a
+     chain of Shape, Gather and Concat;
    - nodes whose operands are all constants: the largest subgraph of these is a graph without
-   inputs, which unit->evaluate runs, compiled or interpreted. Operators have no second
-   implementation here.
+     inputs, which the interpreter runs. Operators have no second implementation here.
 
    A value is not made a constant when that would make much out of little: more than LARGE bytes and
    more than GROWTH times the bytes of the constants it is made of, nor where quantised weights
@@ -357,15 +356,6 @@ static void copy_node(copier *c, const kn_node *n)
     }
 }
 
-static void evaluate(folder *f, const kn_graph *g, const kn_memory *outputs)
-{
-    if (f->unit->evaluate) {
-        f->unit->evaluate(f->unit->evaluate_env, g, outputs);
-    } else {
-        kn_graph_interpret(f->unit->ctx, g, NULL, NULL, outputs);
-    }
-}
-
 static void fold_nodes(folder *f)
 {
     copier c = {f, kn_graph_create(f->a, "constants"), KN_ARRAY(f->a, kn_value *, f->g->nvalues)};
@@ -391,7 +381,7 @@ static void fold_nodes(folder *f)
         return;
     }
     kn_graph_sweep(c.g);
-    evaluate(f, c.g, memory.at);
+    kn_graph_interpret(f->unit->ctx, c.g, NULL, NULL, memory.at);
     for (int i = 0; i < results.n; i++) {
         f->to[results.at[i]->id] =
             new_constant(f, results.at[i], memory.at[i].data, memory.at[i].bytes);

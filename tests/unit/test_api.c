@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "driver/driver.h"
 #include "runtime/kiln_file.h"
 
 enum { Y_MAX = FFN_MAX_ROWS * FFN_OUT };
@@ -187,6 +188,7 @@ static void mistakes_are_statuses(void **state)
     assert_int_equal(kn_model_add_output(m, "y", t), KN_OK);
     kn_compile_options options = {.target = "nowhere"};
     assert_int_equal(kn_compile(m, &options, &p), KN_INVALID);
+    assert_int_equal(m->references, 1);
     assert_null(p);
     assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, "/no/such/folder/m.c"), KN_ENVIRONMENT);
     assert_int_equal(kn_compile(m, NULL, &p), KN_OK);

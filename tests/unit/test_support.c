@@ -167,6 +167,36 @@ static const char *printed(fixture *f, double value, bool single)
     return kn_str_get(&s);
 }
 
+static int utf8(const char *text)
+{
+    return kn_utf8_length(text, text + strlen(text));
+}
+
+static void utf8_is_measured(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8("a"), 1);
+    assert_int_equal(utf8("\u00e9"), 2);
+    assert_int_equal(utf8("\u20ac"), 3);
+    assert_int_equal(utf8("\U0001F600"), 4);
+    assert_int_equal(utf8("\x80"), 0);             /* begins nothing */
+    assert_int_equal(utf8("\xe2\x82"), 0);         /* cut off */
+    assert_int_equal(utf8("\xe0\x80\x80"), 0);     /* too long for what it says */
+    assert_int_equal(utf8("\xed\xa0\x80"), 0);     /* half of a pair */
+    assert_int_equal(utf8("\xf4\x90\x80\x80"), 0); /* beyond the last */
+}
+
+static void hex_digits_have_values(void **state)
+{
+    (void)state;
+    assert_int_equal(kn_hex_digit('0'), 0);
+    assert_int_equal(kn_hex_digit('9'), 9);
+    assert_int_equal(kn_hex_digit('a'), 10);
+    assert_int_equal(kn_hex_digit('F'), 15);
+    assert_int_equal(kn_hex_digit('g'), -1);
+    assert_int_equal(kn_hex_digit('\0'), -1);
+}
+
 static void floats_print_as_expected(void **state)
 {
     fixture *f = *state;
@@ -402,6 +432,8 @@ int main(void)
         KN_TEST(map_finds_replaces_and_keeps_order),
         KN_TEST(string_builds),
         KN_TEST(string_quotes_as_c_does),
+        KN_TEST(utf8_is_measured),
+        KN_TEST(hex_digits_have_values),
         KN_TEST(floats_print_as_expected),
         KN_TEST(floats_read_back_as_printed),
         KN_TEST(floats_print_alike_in_any_locale),

@@ -58,7 +58,7 @@ static kn_model *parse(kn_ctx *ctx)
 static void write_code(job *j)
 {
     kn_model *m = parse(j->ctx);
-    kn_unit u = kn_driver_lower(m->arena, m, NULL);
+    kn_unit u = kn_driver_lower(m->arena, m, NULL, NULL);
     kn_str code = kn_str_make(m->arena), header = kn_str_make(m->arena);
     kn_c_module(m->arena, u.module, &(kn_c_options){.prefix = "block"}, &code, &header);
     kn_put(&code, kn_str_get(&header));

@@ -1,25 +1,27 @@
 /* kiln-opt: text in, passes, text out. For tests of passes and for finding the pass that is wrong.
  */
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "driver/driver.h"
 #include "driver/probe.h"
+#include "tools/cli.h"
 
 static const char usage[] =
     "usage: kiln-opt [options] FILE.kir\n"
     "  --pass NAME[,NAME...]     run these passes (default: none; see --list)\n"
     "  --pipeline                run the passes of a compilation\n"
     "  --target NAME|FILE        the target (default: host)\n"
+    "  --schedule FILE           edits of the kernels' schedules (docs/schedule.md)\n"
     "  --stop-after PASS         stop there\n"
     "  --print-after PASS|all    print the text after a pass, on stderr\n"
     "  --verify-each             verify after every pass\n"
     "  --dim NAME=N              a size, for --interpret and --bisect\n"
     "  --seed N                  the made-up inputs\n"
     "  --interpret               run the result on made-up inputs and print the outputs\n"
-    "  --bisect                  find the first pass that changes the outputs; exit 1 if there is "
+    "  --bisect                  find the first pass (default: of a compilation) that changes the\n"
+    "                            outputs, on plain inputs and at the edges; exit 1 if there is "
     "one\n"
     "  --list                    the passes\n"
     "FILE may be - for standard input.\n";
@@ -28,124 +30,86 @@ enum { MAX_PASSES = 64, MAX_DIMS = 32 };
 
 typedef struct {
     kn_ctx *ctx;
-    const char *file, *target;
+    const char *file, *target, *schedule;
     const char *passes[MAX_PASSES];
     int npasses;
     kn_probe_size dims[MAX_DIMS];
     int ndims;
     uint64_t seed;
-    bool interpret, bisect, list, help;
+    bool interpret, bisect, list;
     kn_pass_options options;
+    int argc;
+    char **argv;
     int result;
 } kn_opt;
 
 /* ---- the command line ---- */
 
-static bool add_passes(kn_opt *o, const char *list)
+static void add_passes(void *env, const char *flag, const char *list)
 {
+    kn_opt *o = env;
     while (*list) {
         size_t n = strcspn(list, ",");
         if (o->npasses == MAX_PASSES) {
-            return false;
+            kn_tool_usage(o->ctx, "%s: at most %d passes", flag, MAX_PASSES);
         }
         o->passes[o->npasses++] = kn_intern_n(o->ctx, list, n);
         list += n + (list[n] == ',');
     }
-    return true;
 }
 
-static bool add_pipeline(kn_opt *o)
+static void add_pipeline(void *env, const char *flag, const char *value)
 {
+    (void)value;
     for (const char *const *p = kn_pipeline(2); *p; p++) {
-        if (!add_passes(o, *p)) {
-            return false;
-        }
+        add_passes(env, flag, *p);
     }
-    return true;
 }
 
-static bool parse_number(const char *text, long long *out)
+static void take_dim(void *env, const char *flag, const char *text)
 {
-    char *end;
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0';
+    kn_opt *o = env;
+    kn_size size = kn_tool_dim(o->ctx, text);
+    if (o->ndims == MAX_DIMS || size.lo != size.hi) {
+        kn_tool_usage(o->ctx, "%s: expected NAME=N, at most %d times", flag, MAX_DIMS);
+    }
+    o->dims[o->ndims++] = (kn_probe_size){size.name, size.lo};
 }
 
-static bool add_dim(kn_opt *o, const char *text)
+static void take_seed(void *env, const char *flag, const char *text)
 {
-    const char *eq = strchr(text, '=');
-    long long value;
-    if (!eq || o->ndims == MAX_DIMS || !parse_number(eq + 1, &value)) {
-        return false;
-    }
-    o->dims[o->ndims++] = (kn_probe_size){kn_intern_n(o->ctx, text, (size_t)(eq - text)), value};
-    return true;
+    kn_opt *o = env;
+    o->seed = (uint64_t)kn_tool_number(o->ctx, flag, text, NULL);
 }
 
-static bool take_value(kn_opt *o, const char *flag, const char *value)
+static void take_file(void *env, const char *name)
 {
-    long long number;
-    if (strcmp(flag, "--pass") == 0) {
-        return add_passes(o, value);
+    kn_opt *o = env;
+    if (o->file) {
+        kn_tool_usage(o->ctx, "one FILE, found `%s` and `%s`", o->file, name);
     }
-    if (strcmp(flag, "--dim") == 0) {
-        return add_dim(o, value);
-    }
-    if (strcmp(flag, "--seed") == 0) {
-        bool ok = parse_number(value, &number);
-        o->seed = ok ? (uint64_t)number : 0;
-        return ok;
-    }
-    const struct {
-        const char *flag, **at;
-    } strings[] = {{"--target", &o->target},
-                   {"--stop-after", &o->options.stop_after},
-                   {"--print-after", &o->options.print_after}};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-        if (strcmp(flag, strings[i].flag) == 0) {
-            *strings[i].at = value;
-            return true;
-        }
-    }
-    return false;
+    o->file = name;
 }
 
-static bool take_switch(kn_opt *o, const char *flag)
+static void take_arguments(kn_opt *o)
 {
-    const struct {
-        const char *flag;
-        bool *at;
-    } switches[] = {{"--verify-each", &o->options.verify_each},
-                    {"--interpret", &o->interpret},
-                    {"--bisect", &o->bisect},
-                    {"--list", &o->list},
-                    {"--help", &o->help}};
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        if (strcmp(flag, switches[i].flag) == 0) {
-            *switches[i].at = true;
-            return true;
-        }
+    const kn_flag flags[] = {{"--pass", .take = add_passes},
+                             {"--pipeline", .take = add_pipeline, .alone = true},
+                             {"--target", .text = &o->target},
+                             {"--schedule", .text = &o->schedule},
+                             {"--stop-after", .text = &o->options.stop_after},
+                             {"--print-after", .text = &o->options.print_after},
+                             {"--verify-each", .on = &o->options.verify_each},
+                             {"--dim", .take = take_dim},
+                             {"--seed", .take = take_seed},
+                             {"--interpret", .on = &o->interpret},
+                             {"--bisect", .on = &o->bisect},
+                             {"--list", .on = &o->list}};
+    kn_flags_take(&(kn_flags){o->ctx, flags, sizeof flags / sizeof *flags, take_file, o},
+                  o->argc - 1, o->argv + 1);
+    if (!o->file && !o->list) {
+        kn_tool_usage(o->ctx, "kiln-opt needs one FILE");
     }
-    return strcmp(flag, "--pipeline") == 0 && add_pipeline(o);
-}
-
-static bool parse_arguments(kn_opt *o, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
-        if (arg[0] != '-' || strcmp(arg, "-") == 0) {
-            if (o->file) {
-                return false;
-            }
-            o->file = arg;
-        } else if (!take_switch(o, arg)) {
-            if (i + 1 >= argc || !take_value(o, arg, argv[++i])) {
-                return false;
-            }
-        }
-    }
-    return o->file || o->list || o->help;
 }
 
 /* ---- the work ---- */
@@ -180,6 +144,11 @@ static kn_unit read_unit(kn_opt *o, kn_arena *a)
     const char *file = kn_intern(o->ctx, o->file);
     kn_unit u = {
         .ctx = o->ctx, .arena = a, .target = o->target ? kn_target_find(a, o->target) : NULL};
+    if (o->schedule) {
+        const kn_file *f = kn_file_map(o->ctx, o->schedule);
+        u.schedule =
+            kn_schedule_parse(a, kn_intern(o->ctx, o->schedule), (const char *)f->data, f->size);
+    }
     kn_lexer lx;
     kn_lex_init(&lx, a, file, text, n, kn_loc_none());
     if (kn_lex_is(&lx, "module")) {
@@ -195,18 +164,101 @@ static kn_unit read_unit(kn_opt *o, kn_arena *a)
     return u;
 }
 
+static kn_probe_options probe_options(const kn_opt *o, kn_probe_values values)
+{
+    return (kn_probe_options){o->seed, values, o->dims, o->ndims};
+}
+
+/* ---- bisecting ---- */
+
+enum { NVALUES = KN_PROBE_EDGES + 1 };
+static const char *const inputs_named[NVALUES] = {"plain inputs", "floats at the edges",
+                                                  "inputs at the edges"};
+
+/* One kind of inputs, and the outputs on them: before a pass, and after. */
+typedef struct {
+    kn_arena *arena;
+    const kn_unit *unit;
+    kn_probe_options options;
+    bool refused; /* the run fails on these inputs as it was written: nothing to compare */
+    kn_probe_result before, after;
+} kn_trial;
+
+static void probe(void *env)
+{
+    kn_trial *t = env;
+    t->after = kn_probe(t->arena, t->unit, &t->options);
+}
+
+/* Plain inputs must do. At the edges a model may check what it is given, and refuse. */
+static void begin_trial(kn_ctx *ctx, kn_trial *t)
+{
+    if (t->options.values == KN_PROBE_PLAIN) {
+        probe(t);
+    } else if (kn_protect(ctx, probe, t) != KN_OK) {
+        t->refused = true;
+        printf("%s are refused: %s\n", inputs_named[t->options.values],
+               kn_diag_get(ctx, kn_diag_count(ctx) - 1)->message);
+        kn_diag_clear(ctx);
+    }
+}
+
+/* What a pass may do to the outputs: nothing, or rounding, which at the edges may become anything. */
+static double allowed(const kn_trial *t, const kn_pass *pass)
+{
+    if (pass->exact) {
+        return 0;
+    }
+    return t->options.values == KN_PROBE_PLAIN ? kn_probe_tolerance(&t->before) : HUGE_VAL;
+}
+
+/* Adds the difference that a pass made to `line`. Returns whether it is too large. */
+static bool differs(kn_ctx *ctx, kn_trial *t, const kn_pass *pass, kn_str *line)
+{
+    const char *where;
+    t->before = t->after;
+    if (kn_protect(ctx, probe, t) != KN_OK) {
+        kn_putf(line, "%sthe run fails", line->n ? ", " : "");
+        return true;
+    }
+    double d = kn_probe_difference(&t->after, &t->before, &where);
+    if (d > 0) {
+        kn_putf(line, "%s%g in %s", line->n ? ", " : "", d, where);
+    }
+    if (d > 0 && t->options.values != KN_PROBE_PLAIN) {
+        kn_putf(line, " (%s)", inputs_named[t->options.values]);
+    }
+    return d > allowed(t, pass);
+}
+
+/* Says how a pass did, and whether it did well. */
+static bool judge(kn_opt *o, kn_arena *a, kn_trial *trials, const char *pass)
+{
+    bool wrong = false;
+    kn_str line = kn_str_make(a);
+    for (int v = 0; v < NVALUES; v++) {
+        wrong =
+            (!trials[v].refused && differs(o->ctx, &trials[v], kn_pass_find(pass), &line)) || wrong;
+    }
+    printf("%-12s %s: largest difference %s\n", pass, wrong ? "WRONG" : "ok",
+           line.n ? kn_str_get(&line) : "0");
+    return !wrong;
+}
+
 static void bisect(kn_opt *o, kn_arena *a, kn_unit *u)
 {
-    kn_probe_result want = kn_probe(a, u, o->seed, o->dims, o->ndims);
+    kn_trial trials[NVALUES];
+    for (int v = 0; v < NVALUES; v++) {
+        kn_probe_options options = probe_options(o, (kn_probe_values)v);
+        trials[v] = (kn_trial){.arena = a, .unit = u, .options = options};
+        begin_trial(o->ctx, &trials[v]);
+    }
+    if (o->npasses == 0) {
+        add_pipeline(o, "--bisect", NULL);
+    }
     for (int i = 0; i < o->npasses; i++) {
         kn_run_passes(u, &o->passes[i], 1, &o->options);
-        kn_probe_result got = kn_probe(a, u, o->seed, o->dims, o->ndims);
-        const char *where;
-        double d = kn_probe_difference(&got, &want, &where);
-        bool wrong = !(d <= 1e-4);
-        printf("%-12s %s: largest difference %g%s%s\n", o->passes[i], wrong ? "WRONG" : "ok", d,
-               d > 0 ? " in " : "", d > 0 ? where : "");
-        if (wrong) {
+        if (!judge(o, a, trials, o->passes[i])) {
             o->result = KN_MISMATCH;
             return;
         }
@@ -215,6 +267,8 @@ static void bisect(kn_opt *o, kn_arena *a, kn_unit *u)
         }
     }
 }
+
+/* ---- the whole ---- */
 
 static void list_passes(void)
 {
@@ -226,6 +280,7 @@ static void list_passes(void)
 static void work(void *env)
 {
     kn_opt *o = env;
+    take_arguments(o);
     kn_arena *a = kn_arena_create(o->ctx);
     if (o->list) {
         list_passes();
@@ -239,7 +294,8 @@ static void work(void *env)
     kn_run_passes(&u, o->passes, o->npasses, &o->options);
     kn_str out = kn_str_make(a);
     if (o->interpret) {
-        kn_probe_result r = kn_probe(a, &u, o->seed, o->dims, o->ndims);
+        kn_probe_options options = probe_options(o, KN_PROBE_PLAIN);
+        kn_probe_result r = kn_probe(a, &u, &options);
         kn_probe_print(&out, &r);
     } else {
         kn_unit_print(&out, &u);
@@ -247,41 +303,20 @@ static void work(void *env)
     fputs(kn_str_get(&out), stdout);
 }
 
-static void print_diagnostics(const kn_ctx *ctx)
-{
-    static const char *const names[] = {"note", "warning", "error"};
-    for (int i = 0; i < kn_diag_count(ctx); i++) {
-        const kn_diag *d = kn_diag_get(ctx, i);
-        if (d->file) {
-            fprintf(stderr, "%s:", d->file);
-        }
-        if (d->line) {
-            fprintf(stderr, "%d:%d:", d->line, d->column);
-        }
-        fprintf(stderr, "%s%s: %s%s%s\n", d->file ? " " : "", names[d->severity],
-                d->where ? d->where : "", d->where ? ": " : "", d->message);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    kn_opt o = {.ctx = kn_ctx_create(), .seed = 1};
+    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
+        fputs(usage, argc < 2 ? stderr : stdout);
+        return argc < 2 ? KN_USAGE : KN_OK;
+    }
+    kn_opt o = {.ctx = kn_tool_begin("kiln-opt"), .seed = 1, .argc = argc, .argv = argv};
     if (!o.ctx) {
-        fputs("kiln-opt: out of memory\n", stderr);
         return KN_ENVIRONMENT;
     }
     o.options.print = print_to_stderr;
 #ifndef NDEBUG
     o.options.verify_each = true;
 #endif
-    bool understood = parse_arguments(&o, argc, argv);
-    if (!understood || o.help) {
-        fputs(usage, understood ? stdout : stderr);
-        kn_ctx_destroy(o.ctx);
-        return understood ? KN_OK : KN_USAGE;
-    }
     kn_status status = kn_protect(o.ctx, work, &o);
-    print_diagnostics(o.ctx);
-    kn_ctx_destroy(o.ctx);
-    return status == KN_OK ? o.result : status == KN_INTERNAL ? KN_ENVIRONMENT : (int)status;
+    return kn_tool_end(o.ctx, "kiln-opt", status, o.result, KN_SAY_ALL);
 }

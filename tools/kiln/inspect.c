@@ -5,6 +5,7 @@
 
 #include "runtime/kiln_file.h"
 #include "runtime/shape.h"
+#include "support/npy.h"
 #include "tools/kiln/kiln.h"
 
 enum { USUAL_SIZE = 128 };
@@ -76,8 +77,8 @@ static void plan_memory(void *env)
     kn_report *r = env;
     kn_compile_options options = kn_cli_compile_options(r->cli);
     kn_arena *a = kn_arena_create(r->cli->ctx);
-    kn_unit u = kn_driver_lower(a, r->model, &options);
-    const kn_expr *bytes = u.module->funcs[u.module->nfuncs - 1]->workspace;
+    kn_unit u = kn_driver_lower(a, r->model, kn_driver_target(a, &options), &options);
+    const kn_expr *bytes = kn_module_main(u.module)->workspace;
     kn_str s = kn_str_make(r->cli->arena);
     if (bytes) {
         kn_expr_print(&s, bytes, false);
@@ -195,7 +196,7 @@ static void read_array(kn_report *r, const char *path)
 static void read_file(kn_report *r, const char *path)
 {
     const kn_file *f = kn_file_map(r->cli->ctx, path);
-    if (f->size >= 6 && memcmp(f->data, "\x93NUMPY", 6) == 0) {
+    if (kn_npy_detect(f)) {
         read_array(r, path);
     } else if (kn_kiln_detect(f)) {
         read_kiln(r, f);

@@ -1,8 +1,8 @@
 /* kiln: the command line. A verb is a row here and a file beside this one. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tools/cli.h"
 #include "tools/kiln/kiln.h"
 
 typedef void verb_fn(kn_cli *c);
@@ -36,7 +36,7 @@ static const char options[] =
     "  --seed N                  run: the random inputs\n"
     "  --data DIR                verify: input_N.pb and output_N.pb; may be given several times\n"
     "  --rtol X --atol X         verify: tolerances (default: 1e-3, 1e-7)\n"
-    "  --threads N               threads to run with\n"
+    "  --threads N               at most so many threads (so far a run takes one)\n"
     "  --dump-ir PASS|all --dump-dir DIR   the text after a pass\n"
     "  --json                    one JSON object on stdout\n"
     "  -q, -v, --help, --version\n"
@@ -59,7 +59,7 @@ _Noreturn void kn_cli_usage(kn_cli *c, const char *fmt, ...)
     char message[512];
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    kn_raise(c->ctx, KN_USAGE, kn_loc_none(), "%s (kiln --help)", message);
+    kn_tool_usage(c->ctx, "%s", message);
 }
 
 _Noreturn void kn_cli_not_built(kn_cli *c, const char *fmt, ...)
@@ -74,49 +74,13 @@ _Noreturn void kn_cli_not_built(kn_cli *c, const char *fmt, ...)
 
 /* ---- the command line ---- */
 
-static int64_t number(kn_cli *c, const char *flag, const char *text, const char *end_at)
-{
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno || end == text || (end_at ? end != end_at : *end != '\0')) {
-        kn_cli_usage(c, "%s: `%s` is not a whole number", flag, text);
-    }
-    return value;
-}
-
-static double real(kn_cli *c, const char *flag, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0)) {
-        kn_cli_usage(c, "%s: `%s` is not a number", flag, text);
-    }
-    return value;
-}
-
-/* NAME=N or NAME=LO:HI */
-static void take_dim(kn_cli *c, const char *text)
-{
-    const char *eq = strchr(text, '=');
-    if (!eq || c->ndims == MAX_LIST) {
-        kn_cli_usage(c, "--dim: expected NAME=N or NAME=LO:HI, found `%s`", text);
-    }
-    const char *colon = strchr(eq, ':');
-    int64_t lo = number(c, "--dim", eq + 1, colon);
-    int64_t hi = colon ? number(c, "--dim", colon + 1, NULL) : lo;
-    if (lo < 0 || hi < lo) {
-        kn_cli_usage(c, "--dim: `%s` is no range of sizes", text);
-    }
-    c->dims[c->ndims++] = (kn_size){kn_intern_n(c->ctx, text, (size_t)(eq - text)), lo, hi};
-}
-
 /* NAME:1x128 */
-static void take_shape(kn_cli *c, const char *text)
+static void take_shape(void *env, const char *flag, const char *text)
 {
+    kn_cli *c = env;
     const char *colon = strrchr(text, ':');
     if (!colon || c->nshapes == MAX_LIST) {
-        kn_cli_usage(c, "--input-shape: expected NAME:1x128, found `%s`", text);
+        kn_cli_usage(c, "%s: expected NAME:1x128, found `%s`", flag, text);
     }
     struct kn_input_shape *s = &c->shapes[c->nshapes++];
     s->input = kn_intern_n(c->ctx, text, (size_t)(colon - text));
@@ -124,15 +88,16 @@ static void take_shape(kn_cli *c, const char *text)
         char *end;
         long long dim = strtoll(at, &end, 10);
         if (end == at || dim < 0 || s->rank == KN_MAX_RANK || (*end && *end != 'x')) {
-            kn_cli_usage(c, "--input-shape: `%s` is not a shape", colon + 1);
+            kn_cli_usage(c, "%s: `%s` is not a shape", flag, colon + 1);
         }
         s->dims[s->rank++] = dim;
         at = end + (*end == 'x');
     }
 }
 
-static void take_via(kn_cli *c, const char *text)
+static void take_via(void *env, const char *flag, const char *text)
 {
+    kn_cli *c = env;
     static const char *const names[] = {"default", "interpret", "c", "jit"};
     for (int i = 1; i < 4; i++) {
         if (strcmp(text, names[i]) == 0) {
@@ -140,7 +105,7 @@ static void take_via(kn_cli *c, const char *text)
             return;
         }
     }
-    kn_cli_usage(c, "--via: expected interpret, c or jit, found `%s`", text);
+    kn_cli_usage(c, "%s: expected interpret, c or jit, found `%s`", flag, text);
 }
 
 static void take_list(kn_cli *c, const char *flag, const char **list, int *n, const char *value)
@@ -151,72 +116,88 @@ static void take_list(kn_cli *c, const char *flag, const char **list, int *n, co
     list[(*n)++] = value;
 }
 
-static bool take_string(kn_cli *c, const char *flag, const char *value)
+static void take_file(void *env, const char *name)
 {
-    const struct {
-        const char *flag, **at;
-    } strings[] = {{"-o", &c->output},
-                   {"--output", &c->output},
-                   {"--emit", &c->emit},
-                   {"--target", &c->target},
-                   {"--schedule", &c->schedule},
-                   {"--precision", &c->precision},
-                   {"--output-dir", &c->output_dir},
-                   {"--dump-ir", &c->dump_ir},
-                   {"--dump-dir", &c->dump_dir}};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
-        if (strcmp(flag, strings[i].flag) == 0) {
-            *strings[i].at = value;
-            return true;
-        }
-    }
-    return false;
+    kn_cli *c = env;
+    take_list(c, "files", c->files, &c->nfiles, name);
 }
 
-static void take_value(kn_cli *c, const char *flag, const char *value)
+static void take_data(void *env, const char *flag, const char *value)
 {
-    if (strcmp(flag, "--dim") == 0) {
-        take_dim(c, value);
-    } else if (strcmp(flag, "--input-shape") == 0) {
-        take_shape(c, value);
-    } else if (strcmp(flag, "--via") == 0) {
-        take_via(c, value);
-    } else if (strcmp(flag, "--data") == 0) {
-        take_list(c, flag, c->data, &c->ndata, value);
-    } else if (strcmp(flag, "--input") == 0) {
-        take_list(c, flag, c->inputs, &c->ninputs, value);
-    } else if (strcmp(flag, "--rtol") == 0) {
-        c->rtol = real(c, flag, value);
-    } else if (strcmp(flag, "--atol") == 0) {
-        c->atol = real(c, flag, value);
-    } else if (strcmp(flag, "--seed") == 0) {
-        c->seed = (uint64_t)number(c, flag, value, NULL);
-    } else if (strcmp(flag, "--threads") == 0) {
-        int64_t threads = number(c, flag, value, NULL);
-        c->threads = threads > 0 && threads <= 1024 ? (int)threads : -1;
-    } else if (!take_string(c, flag, value)) {
-        kn_cli_usage(c, "there is no option %s", flag);
-    }
+    kn_cli *c = env;
+    take_list(c, flag, c->data, &c->ndata, value);
 }
 
-static bool take_switch(kn_cli *c, const char *flag)
+static void take_input(void *env, const char *flag, const char *value)
 {
-    if (flag[0] == '-' && flag[1] == 'O' && flag[2] >= '0' && flag[2] <= '3' && !flag[3]) {
-        c->level = flag[2] - '0';
-        return true;
-    }
-    const struct {
-        const char *flag;
-        bool *at;
-    } switches[] = {{"--json", &c->json}, {"-q", &c->quiet}, {"-v", &c->verbose}};
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        if (strcmp(flag, switches[i].flag) == 0) {
-            *switches[i].at = true;
-            return true;
-        }
-    }
-    return false;
+    kn_cli *c = env;
+    take_list(c, flag, c->inputs, &c->ninputs, value);
 }
+
+static void take_dim(void *env, const char *flag, const char *value)
+{
+    kn_cli *c = env;
+    if (c->ndims == MAX_LIST) {
+        kn_cli_usage(c, "%s: at most %d", flag, MAX_LIST);
+    }
+    c->dims[c->ndims++] = kn_tool_dim(c->ctx, value);
+}
+
+static void take_seed(void *env, const char *flag, const char *value)
+{
+    kn_cli *c = env;
+    c->seed = (uint64_t)kn_tool_number(c->ctx, flag, value, NULL);
+}
+
+static void take_threads(void *env, const char *flag, const char *value)
+{
+    kn_cli *c = env;
+    int64_t threads = kn_tool_number(c->ctx, flag, value, NULL);
+    if (threads < 1 || threads > 1024) {
+        kn_cli_usage(c, "%s: expected a positive number, at most 1024", flag);
+    }
+    c->threads = (int)threads;
+}
+
+static void take_level(void *env, const char *flag, const char *value)
+{
+    kn_cli *c = env;
+    (void)value;
+    c->level = flag[2] - '0';
+}
+
+static void take_arguments(kn_cli *c, int argc, char *const *argv)
+{
+    const kn_flag flags[] = {{"-o", .text = &c->output},
+                             {"--output", .text = &c->output},
+                             {"--emit", .text = &c->emit},
+                             {"--target", .text = &c->target},
+                             {"--schedule", .text = &c->schedule},
+                             {"--precision", .text = &c->precision},
+                             {"--output-dir", .text = &c->output_dir},
+                             {"--dump-ir", .text = &c->dump_ir},
+                             {"--dump-dir", .text = &c->dump_dir},
+                             {"--json", .on = &c->json},
+                             {"-q", .on = &c->quiet},
+                             {"-v", .on = &c->verbose},
+                             {"--rtol", .real = &c->rtol},
+                             {"--atol", .real = &c->atol},
+                             {"--dim", .take = take_dim},
+                             {"--input-shape", .take = take_shape},
+                             {"--via", .take = take_via},
+                             {"--data", .take = take_data},
+                             {"--input", .take = take_input},
+                             {"--seed", .take = take_seed},
+                             {"--threads", .take = take_threads},
+                             {"-O0", .take = take_level, .alone = true},
+                             {"-O1", .take = take_level, .alone = true},
+                             {"-O2", .take = take_level, .alone = true},
+                             {"-O3", .take = take_level, .alone = true}};
+    kn_flags_take(&(kn_flags){c->ctx, flags, sizeof flags / sizeof *flags, take_file, c}, argc,
+                  argv);
+}
+
+/* ---- the verb ---- */
 
 typedef struct {
     kn_cli *cli;
@@ -257,9 +238,6 @@ static void check_flags(kn_cli *c)
     if (c->schedule) {
         kn_cli_not_built(c, "--schedule");
     }
-    if (c->threads < 0) {
-        kn_cli_usage(c, "--threads: expected a positive number");
-    }
 }
 
 static void work(void *env)
@@ -268,84 +246,31 @@ static void work(void *env)
     kn_cli *c = k->cli;
     verb_fn *verb = find_verb(c);
     c->arena = kn_arena_create(c->ctx);
-    for (int i = 2; i < k->argc; i++) {
-        const char *arg = k->argv[i];
-        if (arg[0] != '-' || !arg[1]) {
-            take_list(c, "files", c->files, &c->nfiles, arg);
-        } else if (!take_switch(c, arg)) {
-            if (i + 1 == k->argc) {
-                kn_cli_usage(c, "%s wants a value, or is no option", arg);
-            }
-            take_value(c, arg, k->argv[++i]);
-        }
-    }
+    take_arguments(c, k->argc - 2, k->argv + 2);
     check_flags(c);
     verb(c);
 }
 
-static void print_diagnostic(const kn_diag *d)
-{
-    static const char *const names[] = {"note", "warning", "error"};
-    fprintf(stderr, "kiln: ");
-    if (d->file) {
-        fprintf(stderr, "%s: ", d->file);
-    }
-    if (d->line) {
-        fprintf(stderr, "%d:%d: ", d->line, d->column);
-    }
-    fprintf(stderr, "%s: %s%s%s\n", names[d->severity], d->where ? d->where : "",
-            d->where ? ": " : "", d->message);
-}
-
-/* All errors with what is noted to them; of the warnings some. */
-static void print_diagnostics(const kn_cli *c)
-{
-    enum { SHOWN = 8 };
-    int warnings = 0;
-    for (int i = 0; i < kn_diag_count(c->ctx); i++) {
-        const kn_diag *d = kn_diag_get(c->ctx, i);
-        warnings += d->severity == KN_WARNING;
-        bool error = d->severity == KN_ERROR;
-        if (error || (!c->quiet && (c->verbose || d->severity == KN_NOTE || warnings <= SHOWN))) {
-            print_diagnostic(d);
-        }
-    }
-    if (warnings > SHOWN && !c->quiet && !c->verbose) {
-        fprintf(stderr, "kiln: %d more warnings (-v prints them)\n", warnings - SHOWN);
-    }
-}
-
-static bool wants(int argc, char **argv, const char *flag)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], flag) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int main(int argc, char **argv)
 {
-    if (argc < 2 || wants(argc, argv, "--help")) {
+    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
         print_usage(argc < 2 ? stderr : stdout);
         return argc < 2 ? KN_USAGE : KN_OK;
     }
-    if (wants(argc, argv, "--version")) {
+    if (kn_tool_wants(argc, argv, "--version")) {
         puts("kiln " KILN_VERSION);
         return KN_OK;
     }
-    kn_cli c = {
-        .ctx = kn_ctx_create(), .verb = argv[1], .level = 2, .rtol = 1e-3, .atol = 1e-7, .seed = 1};
+    kn_cli c = {.ctx = kn_tool_begin("kiln"),
+                .verb = argv[1],
+                .level = 2,
+                .rtol = 1e-3,
+                .atol = 1e-7,
+                .seed = 1};
     if (!c.ctx) {
-        fputs("kiln: out of memory\n", stderr);
         return KN_ENVIRONMENT;
     }
     kn_status status = kn_protect(c.ctx, work, &(kn_command){&c, argc, argv});
-    print_diagnostics(&c);
-    kn_ctx_destroy(c.ctx);
-    if (fflush(stdout) != 0) {
-        return KN_ENVIRONMENT;
-    }
-    return status == KN_OK ? c.result : status == KN_INTERNAL ? KN_ENVIRONMENT : (int)status;
+    kn_verbosity say = c.quiet ? KN_SAY_ERRORS : c.verbose ? KN_SAY_ALL : KN_SAY_SOME_WARNINGS;
+    return kn_tool_end(c.ctx, "kiln", status, c.result, say);
 }

@@ -156,7 +156,7 @@ static kn_array make_up(const kn_running *r, int i)
         kn_raise(r->cli->ctx, KN_INVALID, (kn_loc){.where = io->name}, "the input is too large");
     }
     kn_memory m = {kn_alloc(r->cli->arena, (size_t)bytes + 1), (size_t)bytes};
-    kn_probe_fill(m, io->type, count, r->cli->seed + (uint64_t)i);
+    kn_probe_fill(m, io->type, count, r->cli->seed + (uint64_t)i, KN_PROBE_PLAIN);
     a.data = m.data;
     a.bytes = m.bytes;
     return a;
