@@ -2,8 +2,7 @@
 # The same compile twice gives the same bytes: the text after the pipeline, and every kind of artefact. The second run has another
 # folder, another environment and another time of day.
 set -u
-src=${KILN_SRC:-$(cd "$(dirname "$0")/.." && pwd)}
-bin=${KILN_BIN:-$src/build/dev/bin}
+. "$(dirname "$0")/built.bash"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 failed=0 compared=0

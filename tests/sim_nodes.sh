@@ -2,9 +2,9 @@
 # A few of ONNX's node tests on the simulator: what is in no instruction runs on the core pipe, lowered and scheduled as for any target.
 # All of them run on every engine in onnx_nodes.sh.
 set -u
-src=${KILN_SRC:-$(cd "$(dirname "$0")/.." && pwd)}
+. "$(dirname "$0")/built.bash"
 data=${KILN_ONNX_NODES:-/usr/share/libonnx-testdata/data/node}
-kiln=${KILN_BIN:-$src/build/dev/bin}/kiln
+kiln=$bin/kiln
 if [ ! -d "$data" ]; then
     echo "skipped: no ONNX node tests at $data (Debian package libonnx-testdata)"
     exit 77
