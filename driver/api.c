@@ -233,11 +233,14 @@ static void add_op(void *env)
     }
     int nattrs = 0;
     const kn_attr *attrs = o->attributes ? kn_graph_parse_attrs(g, o->attributes, &nattrs) : NULL;
-    kn_loc loc = at(o->model->ctx, name);
-    kn_node *n = o->op ? kn_graph_node(g, o->op, "", inputs, o->ninputs, attrs, nattrs, NULL,
-                                       o->noutputs, loc)
-                       : kn_graph_notation(g, o->notation, "", inputs, o->ninputs, attrs, nattrs,
-                                           NULL, o->noutputs, loc);
+    const kn_node *n = kn_graph_node(g, &(kn_node_spec){.op = o->op,
+                                                        .notation = o->notation,
+                                                        .inputs = inputs,
+                                                        .ninputs = o->ninputs,
+                                                        .attrs = attrs,
+                                                        .nattrs = nattrs,
+                                                        .noutputs = o->noutputs,
+                                                        .loc = at(o->model->ctx, name)});
     for (int i = 0; i < o->noutputs; i++) {
         o->outputs[i] = id_of(n->outputs[i]);
     }
@@ -302,7 +305,12 @@ static void add_output(void *env)
         v->name = name;
         kn_map_set(&g->values, name, v);
     } else {
-        v = kn_graph_node(g, "identity", "", &v, 1, NULL, 0, &name, 1, at(ctx, name))->outputs[0];
+        v = kn_graph_result(g, &(kn_node_spec){.op = "identity",
+                                               .inputs = &v,
+                                               .ninputs = 1,
+                                               .outputs = &name,
+                                               .noutputs = 1,
+                                               .loc = at(ctx, name)});
     }
     kn_graph_output(g, v, NULL);
 }

@@ -53,6 +53,11 @@ kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_target *target,
 {
     kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph, .target = target};
     const char *const *pipeline = kn_pipeline(options ? options->level : 2);
+    if (options && options->schedule) {
+        const kn_file *f = kn_file_map(u.ctx, options->schedule);
+        const char *name = kn_intern(u.ctx, options->schedule);
+        u.schedule = kn_schedule_parse(a, name, (const char *)f->data, f->size);
+    }
     int n = 0;
     while (pipeline[n]) {
         n++;

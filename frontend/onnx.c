@@ -554,7 +554,12 @@ static kn_value *checked_output(kn_onnx *m, const Kiln__Onnx__Shape *shape, kn_v
     const char *text =
         kn_format(m->arena, "(X[%s]) -> Y: typeof(X)[%s]: Y[%s] = X[%s]%s", kn_str_get(&from),
                   kn_str_get(&to), kn_str_get(&at), kn_str_get(&at), kn_str_get(&require));
-    return kn_graph_notation(m->g, text, "", &v, 1, NULL, 0, &name, 1, v->loc)->outputs[0];
+    return kn_graph_result(m->g, &(kn_node_spec){.notation = text,
+                                                 .inputs = &v,
+                                                 .ninputs = 1,
+                                                 .outputs = &name,
+                                                 .noutputs = 1,
+                                                 .loc = v->loc});
 }
 
 /* An output under its own name: a node stands in where the value is an input, a constant, or named
@@ -570,7 +575,12 @@ static kn_value *named_output(kn_onnx *m, const Kiln__Onnx__ValueInfo *info, kn_
     if (check) {
         return checked_output(m, check, v, fresh);
     }
-    return kn_graph_node(m->g, "identity", "", &v, 1, NULL, 0, &fresh, 1, v->loc)->outputs[0];
+    return kn_graph_result(m->g, &(kn_node_spec){.op = "identity",
+                                                 .inputs = &v,
+                                                 .ninputs = 1,
+                                                 .outputs = &fresh,
+                                                 .noutputs = 1,
+                                                 .loc = v->loc});
 }
 
 static void add_outputs(kn_onnx *m, kn_scope *s, const Kiln__Onnx__Graph *g)

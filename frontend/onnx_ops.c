@@ -264,8 +264,15 @@ kn_value *kn_onnx_emit(kn_onnx_node *n, int k, const char *op, kn_value *const *
                        const kn_attr *attrs, int nattrs)
 {
     const char *name = k >= 0 && kn_onnx_wants(n, k) ? n->outputs[k] : NULL;
-    const kn_node *node =
-        kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, &name, 1, n->loc);
+    const kn_node *node = kn_graph_node(n->g, &(kn_node_spec){.op = op,
+                                                              .name = n->name,
+                                                              .inputs = inputs,
+                                                              .ninputs = ninputs,
+                                                              .attrs = attrs,
+                                                              .nattrs = nattrs,
+                                                              .outputs = &name,
+                                                              .noutputs = 1,
+                                                              .loc = n->loc});
     if (name)
         n->results[k] = node->outputs[0];
     return node->outputs[0];
@@ -277,8 +284,15 @@ void kn_onnx_emit_all(kn_onnx_node *n, int nresults, const char *op, kn_value *c
     const char **names = KN_ARRAY(n->g->arena, const char *, nresults);
     for (int k = 0; k < nresults; k++)
         names[k] = kn_onnx_wants(n, k) ? n->outputs[k] : NULL;
-    const kn_node *node =
-        kn_graph_node(n->g, op, n->name, inputs, ninputs, attrs, nattrs, names, nresults, n->loc);
+    const kn_node *node = kn_graph_node(n->g, &(kn_node_spec){.op = op,
+                                                              .name = n->name,
+                                                              .inputs = inputs,
+                                                              .ninputs = ninputs,
+                                                              .attrs = attrs,
+                                                              .nattrs = nattrs,
+                                                              .outputs = names,
+                                                              .noutputs = nresults,
+                                                              .loc = n->loc});
     for (int k = 0; k < nresults && k < n->noutputs; k++)
         n->results[k] = node->outputs[k];
 }

@@ -54,8 +54,15 @@ void kn_onnx_attention(kn_onnx_node *n)
     kn_value *const inputs[] = {q, k, v, mask, kn_onnx_in(n, 6)};
     const char *names[] = {!flat && kn_onnx_wants(n, 0) ? n->outputs[0] : NULL,
                            scores ? n->outputs[3] : NULL};
-    const kn_node *node = kn_graph_node(n->g, "attention", n->name, inputs, 5, attrs, count, names,
-                                        scores ? 2 : 1, n->loc);
+    const kn_node *node = kn_graph_node(n->g, &(kn_node_spec){.op = "attention",
+                                                              .name = n->name,
+                                                              .inputs = inputs,
+                                                              .ninputs = 5,
+                                                              .attrs = attrs,
+                                                              .nattrs = count,
+                                                              .outputs = names,
+                                                              .noutputs = scores ? 2 : 1,
+                                                              .loc = n->loc});
     if (flat)
         kn_onnx_merge_heads(n, 0, node->outputs[0]);
     else

@@ -141,8 +141,11 @@ void kn_onnx_embed_layer_norm(kn_onnx_node *n)
 void kn_onnx_dynamic_quantize_matmul(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0), *bias = kn_onnx_in(n, 4);
-    const kn_node *q =
-        kn_graph_node(n->g, "dynamic_quantize_linear", n->name, &x, 1, NULL, 0, NULL, 0, n->loc);
+    const kn_node *q = kn_graph_node(n->g, &(kn_node_spec){.op = "dynamic_quantize_linear",
+                                                           .name = n->name,
+                                                           .inputs = &x,
+                                                           .ninputs = 1,
+                                                           .loc = n->loc});
     kn_value *y = kn_onnx_emit(
         n, INNER, "matmul_integer",
         VALUES(q->outputs[0], kn_onnx_need(n, 1), q->outputs[2], kn_onnx_in(n, 3)), NO_ATTRS);

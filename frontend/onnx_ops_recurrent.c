@@ -82,8 +82,13 @@ void kn_onnx_recurrent(kn_onnx_node *n)
         kn_onnx_emit_all(n, results, op, inputs, lstm ? 8 : 6, attrs, count);
         return;
     }
-    const kn_node *node =
-        kn_graph_node(n->g, op, n->name, inputs, lstm ? 8 : 6, attrs, count, NULL, 0, n->loc);
+    const kn_node *node = kn_graph_node(n->g, &(kn_node_spec){.op = op,
+                                                              .name = n->name,
+                                                              .inputs = inputs,
+                                                              .ninputs = lstm ? 8 : 6,
+                                                              .attrs = attrs,
+                                                              .nattrs = count,
+                                                              .loc = n->loc});
     if (kn_onnx_wants(n, 0))
         kn_onnx_transpose(n, 0, node->outputs[0], batch_first);
     for (int k = 1; k < results; k++)
@@ -117,8 +122,15 @@ void kn_onnx_linear_attention(kn_onnx_node *n)
         q, k, v, kn_onnx_in(n, 3), decay ? in_heads(n, decay, shared) : NULL, kn_onnx_in(n, 5)};
     const kn_attr scale = kn_attr_float("scale", kn_onnx_float(n, "scale", 0));
     const char *names[] = {NULL, kn_onnx_wants(n, 1) ? n->outputs[1] : NULL};
-    const kn_node *node =
-        kn_graph_node(n->g, "linear_attention", n->name, inputs, 6, &scale, 1, names, 2, n->loc);
+    const kn_node *node = kn_graph_node(n->g, &(kn_node_spec){.op = "linear_attention",
+                                                              .name = n->name,
+                                                              .inputs = inputs,
+                                                              .ninputs = 6,
+                                                              .attrs = &scale,
+                                                              .nattrs = 1,
+                                                              .outputs = names,
+                                                              .noutputs = 2,
+                                                              .loc = n->loc});
     kn_value *y = node->outputs[0];
     const kn_expr *shape[] = {y->shape[0], y->shape[1],
                               kn_index_mul(n->g->arena, y->shape[2], y->shape[3])};

@@ -275,7 +275,8 @@ static void swap_names(kn_graph *g, kn_value *a, kn_value *b)
 static kn_value *output_for(kn_graph *g, kn_value *from, kn_value *to)
 {
     if (!to->def || is_output(g, to))
-        to = kn_graph_node(g, "identity", "", &to, 1, NULL, 0, NULL, 1, from->loc)->outputs[0];
+        to = kn_graph_result(
+            g, &(kn_node_spec){.op = "identity", .inputs = &to, .ninputs = 1, .loc = from->loc});
     swap_names(g, from, to);
     return to;
 }

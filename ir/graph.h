@@ -156,18 +156,25 @@ kn_value *kn_graph_input(kn_graph *g, const char *name, kn_dtype type, const kn_
  * `content`. */
 kn_value *kn_graph_const(kn_graph *g, const char *name, kn_dtype type, const int64_t *dims,
                          int rank, const void *data, size_t bytes, kn_loc loc);
+/* What a node is made of. */
+typedef struct {
+    const char *op;       /* a row of ops.def; NULL: the user's own, by its */
+    const char *notation; /* (an opaque one too: signature, "loops:", loops) */
+    const char *name;     /* NULL: none */
+    kn_value *const *inputs;
+    int ninputs;
+    const kn_attr *attrs; /* copied */
+    int nattrs;
+    const char *const *outputs; /* their names: NULL, or any of them, is made up */
+    int noutputs;               /* 0: as many as the op has */
+    kn_loc loc;
+} kn_node_spec;
 /* Adds a node at the end, elaborates its notation, infers types and shapes of its results (and
-   `content`, where its inputs' content is known) and returns it. `outputs` may be NULL, or any of
-   it: names are made up. `noutputs` 0 stands for as many as the op has. Attributes are copied.
-   Raises KN_INVALID with the node's place. */
-kn_node *kn_graph_node(kn_graph *g, const char *op, const char *name, kn_value *const *inputs,
-                       int ninputs, const kn_attr *attrs, int nattrs, const char *const *outputs,
-                       int noutputs, kn_loc loc);
-/* A node whose meaning is a notation given by the user (an opaque one too: signature, "loops:",
- * loops). */
-kn_node *kn_graph_notation(kn_graph *g, const char *notation, const char *name,
-                           kn_value *const *inputs, int ninputs, const kn_attr *attrs, int nattrs,
-                           const char *const *outputs, int noutputs, kn_loc loc);
+   `content`, where its inputs' content is known) and returns it. Raises KN_INVALID with the node's
+   place. */
+kn_node *kn_graph_node(kn_graph *g, const kn_node_spec *spec);
+/* The result of a node that has one. */
+kn_value *kn_graph_result(kn_graph *g, const kn_node_spec *spec);
 /* The content of an integer tensor of at most KN_MAX_CONTENT elements: what is known of it, for the
    rest fresh sizes (lo..hi) that are read from it at run time. NULL when its shape is not constant,
    it is too large or of another type. */

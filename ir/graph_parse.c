@@ -669,10 +669,16 @@ static kn_node *parse_call(parser *p, const result_name *results, int nresults, 
     for (int i = 0; i < nresults; i++)
         names[i] = results[i].name;
     c.loc.where = *c.name ? c.name : names[0];
-    kn_node *n = c.notation ? kn_graph_notation(p->g, c.notation, c.name, c.inputs.at, c.inputs.n,
-                                                c.attrs.at, c.attrs.n, names, nresults, c.loc)
-                            : kn_graph_node(p->g, c.op, c.name, c.inputs.at, c.inputs.n, c.attrs.at,
-                                            c.attrs.n, names, nresults, c.loc);
+    kn_node *n = kn_graph_node(p->g, &(kn_node_spec){.op = c.notation ? NULL : c.op,
+                                                     .notation = c.notation,
+                                                     .name = c.name,
+                                                     .inputs = c.inputs.at,
+                                                     .ninputs = c.inputs.n,
+                                                     .attrs = c.attrs.at,
+                                                     .nattrs = c.attrs.n,
+                                                     .outputs = names,
+                                                     .noutputs = nresults,
+                                                     .loc = c.loc});
     n->group = (int)c.group;
     for (int i = 0; i < nresults; i++) {
         n->outputs[i]->loc = results[i].loc;

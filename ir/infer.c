@@ -314,21 +314,21 @@ static void append_node(kn_graph *g, kn_node *n)
     g->nodes[g->nnodes++] = n;
 }
 
-static kn_node *start_node(kn_graph *g, const kn_op_row *row, const char *name,
-                           kn_value *const *inputs, int ninputs, kn_loc loc)
+static kn_node *start_node(kn_graph *g, const kn_op_row *row, const kn_node_spec *spec)
 {
     kn_node *n = KN_NEW(g->arena, kn_node);
     n->graph = g;
     n->id = g->nnode_ids++;
     n->op = row;
-    n->name = kn_intern(ctx_of(g), name ? name : "");
-    n->loc = loc;
+    n->name = kn_intern(ctx_of(g), spec->name ? spec->name : "");
+    n->loc = spec->loc;
     n->group = -1;
-    n->ninputs = ninputs;
-    n->inputs = KN_ARRAY(g->arena, kn_value *, ninputs);
-    for (int i = 0; i < ninputs; i++)
-        n->inputs[i] = inputs[i];
+    n->ninputs = spec->ninputs;
+    n->inputs = KN_ARRAY(g->arena, kn_value *, spec->ninputs);
+    for (int i = 0; i < spec->ninputs; i++)
+        n->inputs[i] = spec->inputs[i];
     check_inputs(n);
+    copy_attrs(g, n, spec->attrs, spec->nattrs);
     return n;
 }
 
@@ -351,25 +351,18 @@ static void finish_node(kn_graph *g, kn_node *n, const char *user_text, const ch
     kn_arena_destroy(scratch);
 }
 
-kn_node *kn_graph_node(kn_graph *g, const char *op, const char *name, kn_value *const *inputs,
-                       int ninputs, const kn_attr *attrs, int nattrs, const char *const *outputs,
-                       int noutputs, kn_loc loc)
+kn_node *kn_graph_node(kn_graph *g, const kn_node_spec *spec)
 {
-    const kn_op_row *row = kn_op_find(op);
+    const kn_op_row *row = spec->op ? kn_op_find(spec->op) : kn_op_user_row(KN_ROW_PLAIN);
+    assert(spec->op || spec->notation);
     if (!row)
-        kn_raise(ctx_of(g), KN_INVALID, loc, "unknown op '%s'", op);
-    kn_node *n = start_node(g, row, name, inputs, ninputs, loc);
-    copy_attrs(g, n, attrs, nattrs);
-    finish_node(g, n, NULL, outputs, noutputs);
+        kn_raise(ctx_of(g), KN_INVALID, spec->loc, "unknown op '%s'", spec->op);
+    kn_node *n = start_node(g, row, spec);
+    finish_node(g, n, spec->op ? NULL : spec->notation, spec->outputs, spec->noutputs);
     return n;
 }
 
-kn_node *kn_graph_notation(kn_graph *g, const char *notation, const char *name,
-                           kn_value *const *inputs, int ninputs, const kn_attr *attrs, int nattrs,
-                           const char *const *outputs, int noutputs, kn_loc loc)
+kn_value *kn_graph_result(kn_graph *g, const kn_node_spec *spec)
 {
-    kn_node *n = start_node(g, kn_op_user_row(KN_ROW_PLAIN), name, inputs, ninputs, loc);
-    copy_attrs(g, n, attrs, nattrs);
-    finish_node(g, n, notation, outputs, noutputs);
-    return n;
+    return kn_graph_node(g, spec)->outputs[0];
 }

@@ -30,7 +30,8 @@ typedef struct {
 
 typedef struct {
     kn_loc loc;
-    const char *kernel; /* what the kernel is called, with or without its number: k3_matmul, matmul */
+    const char
+        *kernel; /* what the kernel is called, with or without its number: k3_matmul, matmul */
     int nedits;
     kn_edit *edits;
 } kn_kernel_edits;

@@ -69,7 +69,8 @@ for verb in generate bench profile tune serve check-target; do
     expect 3 "$verb: not built yet" "$kiln" $verb ffn.kir
 done
 expect 3 "not built yet" "$kiln" compile ffn.kir -o m.c --precision int8
-expect 3 "not built yet" "$kiln" compile ffn.kir -o m.c --schedule s
+printf 'schedule @nothing { }' >nothing.schedule
+expect 4 'nothing.schedule:1:10: error: no kernel is called @nothing' "$kiln" compile ffn.kir -o m.c --schedule nothing.schedule
 expect 3 "not built yet" "$kiln" compile ffn.kir -o m.trace --emit trace
 expect 4 "target" "$kiln" compile ffn.kir -o m.c --target nowhere
 expect 0 "host" "$kiln" targets

@@ -58,6 +58,7 @@ typedef struct {
     int level;          /* 0..3 */
     kn_via via;         /* kn_compile: how it will run; the default is the fastest that is built */
     const char *dump_ir, *dump_dir; /* a pass or "all", and where the texts go; or NULL */
+    const char *schedule; /* a file with edits of kernels' schedules (docs/schedule.md), or NULL */
 } kn_compile_options;
 
 /* Compiles in memory. The model may be destroyed afterwards, its constants' memory may not. options

@@ -96,15 +96,22 @@ static kn_value *dims_of_content(folder *f, const kn_value *v)
     int64_t count = kn_value_count(v);
     const kn_attr attrs[] = {kn_attr_indexes("values", v->content, (int)count),
                              kn_attr_type("to", v->type)};
-    kn_value *dims = kn_graph_node(f->g, "dims", n->name, NULL, 0, attrs, v->type == KN_I64 ? 1 : 2,
-                                   NULL, 1, n->loc)
-                         ->outputs[0];
+    kn_value *dims = kn_graph_result(f->g, &(kn_node_spec){.op = "dims",
+                                                           .name = n->name,
+                                                           .attrs = attrs,
+                                                           .nattrs = v->type == KN_I64 ? 1 : 2,
+                                                           .loc = n->loc});
     if (v->rank == 1) {
         return dims;
     }
     const kn_attr shape = kn_attr_indexes("shape", v->shape, v->rank);
-    return kn_graph_node(f->g, "reshape", n->name, &dims, 1, &shape, 1, NULL, 1, n->loc)
-        ->outputs[0];
+    return kn_graph_result(f->g, &(kn_node_spec){.op = "reshape",
+                                                 .name = n->name,
+                                                 .inputs = &dims,
+                                                 .ninputs = 1,
+                                                 .attrs = &shape,
+                                                 .nattrs = 1,
+                                                 .loc = n->loc});
 }
 
 static bool is_dims(const kn_value *v)
@@ -340,17 +347,23 @@ static void copy_node(copier *c, const kn_node *n)
     for (int i = 0; i < n->noutputs; i++) {
         names[i] = n->outputs[i]->name;
     }
-    kn_node *copy;
+    kn_node_spec spec = {.op = n->op->name,
+                         .name = n->name,
+                         .inputs = inputs,
+                         .ninputs = n->ninputs,
+                         .attrs = n->attrs,
+                         .nattrs = n->nattrs,
+                         .outputs = names,
+                         .noutputs = n->noutputs,
+                         .loc = n->loc};
     if (is(n, "notation")) {
         kn_str text = kn_str_make(a);
         kn_notation_print(&text, n->notation);
         kn_putf(&text, n->loops ? " loops:%s" : "%s", n->loops ? n->loops : "");
-        copy = kn_graph_notation(c->g, kn_str_get(&text), n->name, inputs, n->ninputs, n->attrs,
-                                 n->nattrs, names, n->noutputs, n->loc);
-    } else {
-        copy = kn_graph_node(c->g, n->op->name, n->name, inputs, n->ninputs, n->attrs, n->nattrs,
-                             names, n->noutputs, n->loc);
+        spec.op = NULL;
+        spec.notation = kn_str_get(&text);
     }
+    const kn_node *copy = kn_graph_node(c->g, &spec);
     for (int i = 0; i < n->noutputs; i++) {
         c->made[n->outputs[i]->id] = copy->outputs[i];
     }

@@ -424,8 +424,14 @@ kn_value *kn_match_node(kn_match *m, const char *op, kn_value *const *inputs, in
                         const kn_attr *attrs, int nattrs)
 {
     const kn_node *old = m->root->def;
-    return kn_graph_node(m->rw->g, op, old->name, inputs, n, attrs, nattrs, NULL, 1, old->loc)
-        ->outputs[0];
+    return kn_graph_result(m->rw->g, &(kn_node_spec){.op = op,
+                                                     .name = old->name,
+                                                     .inputs = inputs,
+                                                     .ninputs = n,
+                                                     .attrs = attrs,
+                                                     .nattrs = nattrs,
+                                                     .noutputs = 1,
+                                                     .loc = old->loc});
 }
 
 bool kn_same_shape(const kn_value *x, const kn_value *y)

@@ -563,7 +563,7 @@ static void wrap_a_value(const fixture *f)
 {
     kn_graph *g = small(f);
     kn_value *h = value(g, "h");
-    kn_value *abs = kn_graph_node(g, "abs", "", &h, 1, NULL, 0, NULL, 0, kn_loc_none())->outputs[0];
+    kn_value *abs = kn_graph_result(g, &(kn_node_spec){.op = "abs", .inputs = &h, .ninputs = 1});
     kn_graph_replace(g, h, abs);
     kn_graph_sweep(g); /* the new node stood at the end */
     kn_graph_verify(g);

@@ -181,8 +181,10 @@ static void reshape_by_content(const fixture *f)
     const kn_expr *const *dims = kn_graph_content(g, value(g, "v"), 0, 1 << 20);
     const kn_expr *shape[] = {dims[0], dims[1], dims[2], kn_index(f->arena, 64)};
     kn_attr attr = kn_attr_indexes("shape", shape, 4);
-    kn_node *n =
-        kn_graph_node(g, "reshape", "", &g->inputs[0], 1, &attr, 1, NULL, 0, kn_loc_none());
+    kn_node *n = kn_graph_node(
+        g,
+        &(kn_node_spec){
+            .op = "reshape", .inputs = &g->inputs[0], .ninputs = 1, .attrs = &attr, .nattrs = 1});
     CHECK(n->outputs[0]->rank == 4);
     CHECK(kn_expr_equal(n->outputs[0]->shape[1], g->inputs[0]->shape[1]));
     CHECK(kn_index_is(n->outputs[0]->shape[3], 64));
@@ -201,7 +203,9 @@ static void read_at_run_time(const fixture *f)
     CHECK(kn_graph_content(g, value(g, "f"), 0, 64) == NULL);
     CHECK(strcmp(dims[1]->name, "sh_ape_1") == 0);
     kn_attr attr = kn_attr_indexes("shape", dims, 2);
-    kn_node *n = kn_graph_node(g, "expand", "", &g->inputs[0], 1, &attr, 1, NULL, 0, kn_loc_none());
+    kn_node *n = kn_graph_node(
+        g, &(kn_node_spec){
+               .op = "expand", .inputs = &g->inputs[0], .ninputs = 1, .attrs = &attr, .nattrs = 1});
     kn_graph_output(g, n->outputs[0], NULL);
     kn_str s = kn_str_make(f->arena);
     kn_graph_print(&s, g);
@@ -252,15 +256,15 @@ static void grow(const fixture *f)
     kn_graph *g = kn_graph_create(f->arena, "g");
     const kn_expr *n = kn_graph_size(g, "n", 1, KN_SIZE_DEFAULT_MAX);
     kn_value *x = kn_graph_input(g, "x", KN_F32, &n, 1, kn_loc_none());
-    kn_value *s = kn_graph_node(g, "shape", "", &x, 1, NULL, 0, NULL, 0, kn_loc_none())->outputs[0];
+    kn_value *s = kn_graph_result(g, &(kn_node_spec){.op = "shape", .inputs = &x, .ninputs = 1});
     kn_value *one = kn_graph_scalar(g, KN_I64, 1);
     bool known = true;
     for (int i = 0; i < 64; i++) {
         kn_value *both[] = {s, one};
         kn_value *more =
-            kn_graph_node(g, "add", "", both, 2, NULL, 0, NULL, 0, kn_loc_none())->outputs[0];
+            kn_graph_result(g, &(kn_node_spec){.op = "add", .inputs = both, .ninputs = 2});
         kn_value *twice[] = {more, more};
-        s = kn_graph_node(g, "mul", "", twice, 2, NULL, 0, NULL, 0, kn_loc_none())->outputs[0];
+        s = kn_graph_result(g, &(kn_node_spec){.op = "mul", .inputs = twice, .ninputs = 2});
         known = s->content != NULL;
     }
     CHECK(!known);

@@ -36,6 +36,7 @@ static const char options[] =
     "  --seed N                  run: the random inputs\n"
     "  --data DIR                verify: input_N.pb and output_N.pb; may be given several times\n"
     "  --rtol X --atol X         verify: tolerances (default: 1e-3, 1e-7)\n"
+    "  --schedule FILE           edits of the kernels' schedules (docs/schedule.md)\n"
     "  --threads N               at most so many threads (so far a run takes one)\n"
     "  --dump-ir PASS|all --dump-dir DIR   the text after a pass\n"
     "  --json                    one JSON object on stdout\n"
@@ -234,9 +235,6 @@ static void check_flags(kn_cli *c)
     }
     if (i > 0) {
         kn_cli_not_built(c, "--precision %s", c->precision);
-    }
-    if (c->schedule) {
-        kn_cli_not_built(c, "--schedule");
     }
 }
 

@@ -25,7 +25,8 @@ kn_compile_options kn_cli_compile_options(const kn_cli *c)
                                 .level = c->level,
                                 .via = c->via,
                                 .dump_ir = c->dump_ir,
-                                .dump_dir = c->dump_dir};
+                                .dump_dir = c->dump_dir,
+                                .schedule = c->schedule};
 }
 
 bool kn_cli_is_kiln(kn_cli *c, const char *path)
