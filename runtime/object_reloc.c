@@ -190,12 +190,28 @@ static void relocate_section(const kn_elf *e, const kn_elf_section *list)
     }
 }
 
+static bool is_list(const kn_elf_section *s)
+{
+    return s->type == SHT_RELA || s->type == SHT_REL;
+}
+
+/* Each list has bytes of its own, so that the time goes with the file's size. */
+static void check_lists(const kn_elf *e)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < e->nsections; i++) {
+        bytes += is_list(&e->sections[i]) ? e->sections[i].size : 0;
+        if (bytes > e->size)
+            kn_elf_fail(e, KN_INVALID, "its relocations overlap");
+    }
+}
+
 void kn_elf_relocate(const kn_elf *e)
 {
+    check_lists(e);
     write_stubs(e);
     for (uint32_t i = 1; i < e->nsections; i++) {
-        const kn_elf_section *s = &e->sections[i];
-        if (s->type == SHT_RELA || s->type == SHT_REL)
-            relocate_section(e, s);
+        if (is_list(&e->sections[i]))
+            relocate_section(e, &e->sections[i]);
     }
 }

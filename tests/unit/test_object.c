@@ -292,6 +292,10 @@ static void relocations_are_checked(void **state)
                  "the relocations of section 1 are of another form");
     assert_fault(f, section_at(RELA_TEXT, 40), 0, 4, KN_INVALID,
                  "the relocations of section 1 are of another form");
+    object o = make();
+    put(&o, section_at(RELA_TEXT, 24), 0, 8);
+    put(&o, section_at(RELA_TEXT, 32), SIZE, 8);
+    assert_refused(f, &o, SIZE, KN_INVALID, "its relocations overlap");
 }
 
 /* What no code is loaded for may still be looked at. */
