@@ -42,6 +42,18 @@ typedef struct {
     const kn_pass_options *options;
 } kn_running;
 
+typedef struct {
+    kn_unit *unit;
+    const char *path;
+} kn_schedule_file;
+
+static void read_schedule(void *env)
+{
+    const kn_schedule_file *s = env;
+    const kn_file *f = kn_file_map(s->unit->ctx, s->path);
+    s->unit->schedule = kn_schedule_parse(s->unit->arena, f->path, (const char *)f->data, f->size);
+}
+
 static void run_passes(void *env)
 {
     const kn_running *r = env;
@@ -54,9 +66,8 @@ kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_target *target,
     kn_unit u = {.ctx = model->ctx, .arena = a, .graph = model->graph, .target = target};
     const char *const *pipeline = kn_pipeline(options ? options->level : 2);
     if (options && options->schedule) {
-        const kn_file *f = kn_file_map(u.ctx, options->schedule);
-        const char *name = kn_intern(u.ctx, options->schedule);
-        u.schedule = kn_schedule_parse(a, name, (const char *)f->data, f->size);
+        const char *path = options->schedule;
+        kn_driver_for_file(u.ctx, path, read_schedule, &(kn_schedule_file){&u, path});
     }
     int n = 0;
     while (pipeline[n]) {

@@ -307,15 +307,21 @@ void kn_graph_replace(kn_graph *g, kn_value *from, kn_value *to)
             g->outputs[i] = out;
 }
 
-int kn_value_uses(const kn_graph *g, const kn_value *v)
+int *kn_graph_uses(kn_arena *a, const kn_graph *g)
 {
-    int uses = 0;
-    for (int i = 0; i < g->nnodes; i++)
-        for (int k = 0; k < g->nodes[i]->ninputs; k++)
-            uses += g->nodes[i]->inputs[k] == v;
+    int *uses = KN_ARRAY(a, int, g->nvalues + 1);
+    for (int i = 0; i < g->nnodes; i++) {
+        const kn_node *n = g->nodes[i];
+        for (int k = 0; k < n->ninputs; k++) {
+            if (n->inputs[k])
+                uses[n->inputs[k]->id]++;
+        }
+    }
     for (int i = 0; i < g->noutputs; i++)
-        uses += g->outputs[i] == v;
-    for (int i = 0; i < g->nsizes; i++)
-        uses += g->sources[i].value == v;
+        uses[g->outputs[i]->id]++;
+    for (int i = 0; i < g->nsizes; i++) {
+        if (g->sources[i].value)
+            uses[g->sources[i].value->id]++;
+    }
     return uses;
 }

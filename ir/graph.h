@@ -221,8 +221,8 @@ const kn_expr *kn_value_literal(kn_arena *a, const kn_value *v);
    makes `to`. Outputs of the graph keep their name: `to` takes it over, or, where it cannot (it is
    an input, a constant, an output itself), an `identity` node is left. */
 void kn_graph_replace(kn_graph *g, kn_value *from, kn_value *to);
-int kn_value_uses(const kn_graph *g,
-                  const kn_value *v); /* node operands, graph outputs, sources of sizes */
+/* How often each value is used, by id: node operands, graph outputs, sources of sizes. */
+int *kn_graph_uses(kn_arena *a, const kn_graph *g);
 /* Drops nodes without used results, constants without uses and computed sizes that nothing
    mentions; re-sorts the nodes topologically (stable; a node comes after the tensors that its sizes
    are read from). Raises KN_INVALID on a cycle. */

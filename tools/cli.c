@@ -117,15 +117,33 @@ kn_ctx *kn_tool_begin(const char *program)
     return ctx;
 }
 
+/* Text of a stranger's file: no control characters, and not for ever. */
+static void print_shown(const char *text)
+{
+    enum { SHOWN = 4000 };
+    size_t n = strlen(text), most = n > SHOWN ? SHOWN : n;
+    for (size_t i = 0; i < most; i++) {
+        unsigned char c = (unsigned char)text[i];
+        fputc(c < 0x20 || c == 0x7F ? '?' : c, stderr);
+    }
+    fputs(n > most ? "..." : "", stderr);
+}
+
 static void print_diagnostic(const char *program, const kn_diag *d)
 {
     static const char *const severities[] = {"note", "warning", "error"};
-    fprintf(stderr, "%s:%s", d->file ? d->file : program, d->file ? "" : " ");
+    print_shown(d->file ? d->file : program);
+    fputs(d->file ? ":" : ": ", stderr);
     if (d->line) {
         fprintf(stderr, "%d:%d:", d->line, d->column);
     }
-    fprintf(stderr, "%s%s: %s%s%s\n", d->file || d->line ? " " : "", severities[d->severity],
-            d->where ? d->where : "", d->where ? ": " : "", d->message);
+    fprintf(stderr, "%s%s: ", d->file || d->line ? " " : "", severities[d->severity]);
+    if (d->where) {
+        print_shown(d->where);
+        fputs(": ", stderr);
+    }
+    print_shown(d->message);
+    fputc('\n', stderr);
 }
 
 /* All errors with what is noted to them; of the warnings some. */

@@ -13,6 +13,7 @@ typedef struct {
 typedef struct {
     kn_arena *arena;
     const kn_graph *graph;
+    const int *uses; /* of the graph's values, by id */
     kn_node *const *nodes;
     int nnodes;
     KN_VEC(kn_member) members;
@@ -176,7 +177,7 @@ static bool used_outside(const kn_composer *c, const kn_value *v)
             inside += c->nodes[i]->inputs[k] == v;
         }
     }
-    return kn_value_uses(c->graph, v) > inside;
+    return c->uses[v->id] > inside;
 }
 
 static void collect_tensors(kn_composer *c, kn_nest *nest, kn_group_nest *out)
@@ -237,12 +238,14 @@ static kn_group_nest opaque_nest(kn_arena *a, const kn_node *node, kn_nest *nest
     return out;
 }
 
-kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, kn_node *const *nodes, int n)
+kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, const int *uses,
+                               kn_node *const *nodes, int n)
 {
     if (nodes[0]->op->kind == KN_ROW_OPAQUE) {
         return opaque_nest(a, nodes[0], kn_node_nest(a, g, nodes[0]));
     }
-    kn_composer c = {.arena = a, .graph = g, .nodes = nodes, .nnodes = n, .names = kn_map_make(a)};
+    kn_composer c = {
+        .arena = a, .graph = g, .uses = uses, .nodes = nodes, .nnodes = n, .names = kn_map_make(a)};
     kn_nest *nest = KN_NEW(a, kn_nest);
     kn_group_nest out = {.nest = nest};
     for (int i = 0; i < g->nsizes; i++) {

@@ -13,6 +13,7 @@ typedef struct {
     kn_ctx *ctx;
     kn_arena *arena; /* of the module */
     const kn_graph *graph;
+    const int *uses;
     kn_map names;   /* identifiers taken in main */
     kn_map buffers; /* value name -> identifier of its buffer in main */
     kn_map kernels; /* nest text -> kn_func */
@@ -211,7 +212,7 @@ static void define_sizes(kn_lowering *l, const kn_value *v)
 
 static void lower_group(kn_lowering *l, kn_node *const *nodes, int n)
 {
-    kn_group_nest group = kn_group_compose(l->arena, l->graph, nodes, n);
+    kn_group_nest group = kn_group_compose(l->arena, l->graph, l->uses, nodes, n);
     const kn_func *f = kernel_for(l, group.nest);
     const char **buffers = KN_ARRAY(l->arena, const char *, group.nvalues + 1);
     kn_dtype *types = KN_ARRAY(l->arena, kn_dtype, group.nvalues + 1);
@@ -392,6 +393,7 @@ void kn_pass_lower(kn_unit *u)
     l.names = kn_map_make(u->arena);
     l.buffers = kn_map_make(u->arena);
     l.kernels = kn_map_make(u->arena);
+    l.uses = kn_graph_uses(u->arena, u->graph);
     l.updated = kn_in_place_outputs(u->arena, u->graph);
     l.main.arena = u->arena;
     l.edited = KN_ARRAY(u->arena, bool, u->schedule ? u->schedule->n + 1 : 1);

@@ -23,7 +23,9 @@ typedef struct {
     kn_value **values;
     kn_value **initial; /* of an INOUT: the operand that it starts from */
 } kn_group_nest;
-kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, kn_node *const *nodes, int n);
+/* `uses`: kn_graph_uses() of the graph. */
+kn_group_nest kn_group_compose(kn_arena *a, const kn_graph *g, const int *uses,
+                               kn_node *const *nodes, int n);
 
 /* The names of the graph's outputs that are written over an input where it lies. */
 kn_map kn_in_place_outputs(kn_arena *a, const kn_graph *g);
