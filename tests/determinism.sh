@@ -35,8 +35,11 @@ twice() { # NAME COMMAND...: the command writes into the folder $to
 }
 first=
 
-optimise() { # FILE
-    "$bin/kiln-opt" --pipeline "$1" >"$to/text"
+optimise() { # FILE; a refusal is a result, too
+    "$bin/kiln-opt" --pipeline "$1" >"$to/text" 2>&1
+    code=$?
+    echo "exit $code" >>"$to/text"
+    [ $code -lt 5 ]
 }
 compile() { # FILE KIND
     "$bin/kiln" compile "$1" -o "$to/model.$2" -q
