@@ -87,24 +87,10 @@ static bool is_half(kn_match *m)
 
 /* ---- the table ---- */
 
-static const kn_rule rules[] = {
-#define RULE(name, when, example, pattern, result) {#name, example, pattern, result, when},
-#define PART(name, parameters, pattern)
-#include "passes/graph/recognise.def"
-#undef RULE
-#undef PART
-};
-
-static const kn_rule_part parts[] = {
-#define RULE(name, when, example, pattern, result)
-#define PART(name, parameters, pattern) {#name, parameters, pattern},
-#include "passes/graph/recognise.def"
-#undef RULE
-#undef PART
-};
-
-const kn_rule_table kn_recognise_rules = {rules, sizeof rules / sizeof *rules, parts,
-                                          sizeof parts / sizeof *parts, false};
+#define KN_RULES "passes/graph/recognise.def"
+#define KN_RULE_TABLE kn_recognise_rules
+#define KN_RULES_SHARED false
+#include "passes/graph/rules_table.h"
 
 void kn_pass_recognise(kn_unit *u)
 {

@@ -26,7 +26,7 @@ typedef struct kn_match kn_match;
 
 typedef struct {
     const char *name;
-    const char *example; /* what the rule's test is made of: kn_rule_example() */
+    const char *example; /* what the rule's test is made of: tests/unit/rule_example.h */
     const char *pattern, *result;
     bool (*when)(
         kn_match *m); /* the rest of the condition, and values for the result's names; or NULL */
@@ -51,17 +51,6 @@ extern const kn_rule_table kn_simplify_rules, kn_recognise_rules;
 
 /* Rewrites until no rule applies, then sweeps. `hits` counts by rule, or is NULL. */
 void kn_rewrite(kn_unit *u, const kn_rule_table *table, int *hits);
-
-/* A graph that computes the left side of a rule and nothing else, as text, for tests. Made from the
-   rule's example:
-
-     "%x: f32[b, s, N], %w: f32[N]; epsilon = 1e-5; a = [-1] | %x: f16[N]; epsilon = 1e-5; a = [0]"
-
-   alternatives between |, of each the operands, then what the pattern's names stand for; "%y =
-   abs(%x)" defines a value. Sizes in small letters stay symbolic, in 0:64 (n: in 1:64); capitals
-   become numbers. The seed chooses those, the alternative, one pattern of each part and the order
-   of operands. */
-void kn_rule_example(kn_str *out, kn_arena *a, const kn_rule_table *table, int rule, uint64_t seed);
 
 /* ---- for `when` ---- */
 

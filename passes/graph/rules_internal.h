@@ -1,4 +1,4 @@
-/* Shared by rule_parse.c, rule_match.c, rewrite.c and rule_example.c. */
+/* Shared by rule_parse.c, rule_match.c and rewrite.c; and by the test that writes rules as graphs. */
 #ifndef KN_PASSES_GRAPH_RULES_INTERNAL_H
 #define KN_PASSES_GRAPH_RULES_INTERNAL_H
 

@@ -355,24 +355,10 @@ static bool cannot_be_negative(kn_match *m)
 
 /* ---- the table ---- */
 
-static const kn_rule rules[] = {
-#define RULE(name, when, example, pattern, result) {#name, example, pattern, result, when},
-#define PART(name, parameters, pattern)
-#include "passes/graph/simplify.def"
-#undef RULE
-#undef PART
-};
-
-static const kn_rule_part parts[] = {
-#define RULE(name, when, example, pattern, result)
-#define PART(name, parameters, pattern) {#name, parameters, pattern},
-#include "passes/graph/simplify.def"
-#undef RULE
-#undef PART
-};
-
-const kn_rule_table kn_simplify_rules = {rules, sizeof rules / sizeof *rules, parts,
-                                         sizeof parts / sizeof *parts, true};
+#define KN_RULES "passes/graph/simplify.def"
+#define KN_RULE_TABLE kn_simplify_rules
+#define KN_RULES_SHARED true
+#include "passes/graph/rules_table.h"
 
 void kn_pass_simplify(kn_unit *u)
 {

@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "driver/probe.h"
-#include "passes/graph/rules.h"
+#include "rule_example.h"
 
 enum { TRIALS = 10, MAX_DIMS = 16 };
 

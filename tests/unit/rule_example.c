@@ -1,6 +1,8 @@
 /* The left side of a rule as a graph: what its test runs before and after. Randomly chosen are the
    alternative of the example, the numbers for its capitals, the pattern of each part and the order
    of commuting operands. */
+#include "rule_example.h"
+
 #include <ctype.h>
 
 #include "passes/graph/rules_internal.h"
