@@ -20,7 +20,7 @@ typedef struct {
     const kn_stmt *stmt; /* at hand */
     int level;           /* of the loop in it */
     kn_window windows[KN_MAX_RANK];
-    int reader; /* the first statement that reads the tensor there, or -1 */
+    int reader, last; /* the first statement that reads the tensor there, or -1; the last one */
     const char *name, *problem;
 } kn_stage;
 
@@ -103,6 +103,7 @@ static void see_read(void *env, const kn_expr *e)
     }
     int stmt = (int)(st->stmt - st->ed->nest->stmts);
     st->reader = st->reader < 0 ? stmt : st->reader;
+    st->last = stmt;
     for (int d = 0; d < e->nargs && !st->problem; d++) {
         see_subscript(st, &st->windows[d], e->args[d]);
     }
@@ -261,12 +262,25 @@ static void add_tensor(const kn_editor *ed, kn_tensor t)
     nest->tensors = tensors;
 }
 
+/* The copy stands before the first reader, in the order of the nest: what is written from there on
+   until the last one is not in it. */
+static bool is_written_between(const kn_stage *st)
+{
+    bool found = false;
+    for (int i = st->reader; i <= st->last && !found; i++) {
+        found = st->ed->nest->stmts[i].target == st->tensor->name;
+    }
+    return found;
+}
+
 static void require(const kn_stage *st)
 {
     const char *problem = st->problem;
     const kn_stmt *s = st->reader < 0 ? NULL : &st->ed->nest->stmts[st->reader];
     if (!s) {
         problem = "no statement in the loop reads it";
+    } else if (is_written_between(st)) {
+        problem = "it is written where it is read";
     } else if (s->over >= 0) {
         problem = "it is read in an `over` group";
     } else if (!problem && st->tensor->rank + st->level + 1 > KN_MAX_RANK) {
