@@ -192,6 +192,8 @@ void kn_func_verify(kn_ctx *ctx, const kn_module *m,
    its tensors (IN, OUT, INOUT); what the sizes must satisfy is checked first, temporaries are
    allocated in ddr. An opaque nest is its function. */
 kn_func *kn_nest_func(kn_arena *a, const kn_nest *nest, kn_block loops);
+/* Checks of what the sizes of a nest must satisfy. */
+void kn_nest_require(kn_block_builder *b, const kn_nest *nest, kn_loc loc);
 /* The check that an access of a tensor is `inside`. */
 kn_loop *kn_nest_bounds_check(kn_arena *a, const kn_nest *nest, const char *tensor,
                               const kn_expr *inside);

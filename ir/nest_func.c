@@ -29,14 +29,14 @@ static void add_params(kn_arena *a, kn_func *f, const kn_nest *nest)
     }
 }
 
-static void add_requirements(kn_arena *a, kn_block_builder *b, const kn_nest *nest, kn_loc loc)
+void kn_nest_require(kn_block_builder *b, const kn_nest *nest, kn_loc loc)
 {
     for (int i = 0; i < nest->nrequires; i++) {
-        kn_str text = kn_str_make(a);
+        kn_str text = kn_str_make(b->arena);
         kn_putf(&text, "%s: required: ", nest->name);
         kn_expr_print(&text, nest->requires_[i], false);
-        const char *message = kn_intern(kn_arena_ctx(a), kn_str_get(&text));
-        kn_loop *check = kn_loop_check(a, nest->requires_[i], message);
+        const char *message = kn_intern(kn_arena_ctx(b->arena), kn_str_get(&text));
+        kn_loop *check = kn_loop_check(b->arena, nest->requires_[i], message);
         check->loc = loc;
         kn_block_add(b, check);
     }
@@ -56,16 +56,18 @@ static void add_temporaries(kn_arena *a, kn_block_builder *b, const kn_nest *nes
 kn_func *kn_nest_func(kn_arena *a, const kn_nest *nest, kn_block loops)
 {
     kn_func *f = KN_NEW(a, kn_func);
+    kn_block_builder b = {.arena = a};
     if (nest->opaque) {
         *f = *nest->opaque;
-        return f;
+        loops = f->body;
+        kn_nest_require(&b, nest, f->loc);
+    } else {
+        f->name = nest->name;
+        f->loc = nest->nstmts ? nest->stmts[0].loc : kn_loc_none();
+        add_params(a, f, nest);
+        kn_nest_require(&b, nest, f->loc);
+        add_temporaries(a, &b, nest, f->loc);
     }
-    f->name = nest->name;
-    f->loc = nest->nstmts ? nest->stmts[0].loc : kn_loc_none();
-    add_params(a, f, nest);
-    kn_block_builder b = {.arena = a};
-    add_requirements(a, &b, nest, f->loc);
-    add_temporaries(a, &b, nest, f->loc);
     for (int i = 0; i < loops.n; i++)
         kn_block_add(&b, loops.at[i]);
     f->body = kn_block_done(&b);

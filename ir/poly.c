@@ -100,6 +100,15 @@ _Noreturn void kn_poly_failed(kn_poly *p, const char *doing)
              why ? why : "no message");
 }
 
+bool kn_poly_fits(const kn_nest *nest)
+{
+    bool fits = nest->nstmts <= KN_POLY_MAX_STMTS;
+    for (int i = 0; i < nest->nstmts; i++) {
+        fits = fits && nest->stmts[i].niters <= KN_POLY_MAX_DEPTH;
+    }
+    return fits;
+}
+
 static void check_caps(kn_ctx *ctx, const kn_nest *nest)
 {
     kn_loc loc = nest->nstmts ? nest->stmts[0].loc : kn_loc_none();

@@ -15,6 +15,9 @@ enum { KN_POLY_MAX_STMTS = 32, KN_POLY_MAX_DEPTH = 14, KN_POLY_MAX_SECONDS = 20 
 
 typedef struct kn_poly kn_poly;
 
+/* Whether a nest is within those limits. */
+bool kn_poly_fits(const kn_nest *nest);
+
 /* Deferred; kn_poly_destroy() or the protection ends it. */
 kn_poly *kn_poly_create(kn_arena *a, const kn_nest *nest);
 void kn_poly_destroy(kn_poly *p);

@@ -1,7 +1,7 @@
 # Shell functions that ./check and ./demo share; to be sourced. They install what Kiln needs on
 # Debian 12.
 
-kiln_build_packages="gcc libc6-dev cmake ninja-build pkg-config clang-19 llvm-19-dev libisl-dev
+kiln_build_packages="gcc libc6-dev cmake ninja-build pkg-config clang-19 llvm-19-dev libisl-dev libgmp-dev
 libcjson-dev libprotobuf-c-dev protobuf-c-compiler ca-certificates"
 kiln_test_packages="libcmocka-dev libclang-rt-19-dev libonnx-testdata"
 

@@ -252,9 +252,11 @@ static void apply(const kn_editor *ed)
     }
 }
 
-void kn_schedule_edit(kn_arena *a, kn_nest *nest, kn_schedule *s, const kn_kernel_edits *edits)
+void kn_schedule_edit(kn_arena *a, kn_nest *nest, kn_schedule *s, const kn_kernel_edits *edits,
+                      const kn_target *target)
 {
-    kn_editor ed = {.arena = a, .ctx = kn_arena_ctx(a), .nest = nest, .schedule = s};
+    kn_editor ed = {
+        .arena = a, .ctx = kn_arena_ctx(a), .nest = nest, .schedule = s, .target = target};
     for (int i = 0; i < edits->nedits; i++) {
         ed.edit = &edits->edits[i];
         apply(&ed);

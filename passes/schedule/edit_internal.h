@@ -10,6 +10,7 @@ typedef struct {
     kn_nest *nest;
     kn_schedule *schedule;
     const kn_edit *edit;
+    const kn_target *target; /* NULL: the host */
 } kn_editor;
 
 /* The level of the loop that a statement has for an iterator of its own; -1 when there is none. */

@@ -59,33 +59,52 @@ static const char *ddr(kn_lowering *l)
 
 /* ---- kernels ---- */
 
-/* The loops of a nest, by the default schedule and what the user's text makes of it. */
-static kn_block schedule_nest(kn_lowering *l, kn_nest *nest, const char *kernel)
+/* The edits of the user's text for a kernel, or NULL. */
+static const kn_kernel_edits *edits_for(kn_lowering *l, const char *kernel)
 {
     const kn_schedule_text *text = l->unit->schedule;
     const kn_kernel_edits *edits = text ? kn_schedule_text_find(text, kernel) : NULL;
+    if (edits) {
+        l->edited[edits - text->kernels] = true;
+    }
+    return edits;
+}
+
+/* The loops of a nest, by the default schedule and what the user's text makes of it. */
+static kn_block schedule_nest(kn_lowering *l, kn_nest *nest, const kn_kernel_edits *edits)
+{
     kn_poly *p = kn_poly_create(l->arena, nest);
     kn_schedule *s = kn_schedule_fuse(l->arena, p, nest);
     if (edits) {
         kn_poly_destroy(p);
-        kn_schedule_edit(l->arena, nest, s, edits);
+        kn_schedule_edit(l->arena, nest, s, edits, l->unit->target);
         p = kn_poly_create(l->arena, nest);
-        l->edited[edits - text->kernels] = true;
     }
     kn_block loops = kn_poly_loops(p, s);
     kn_poly_destroy(p);
     return loops;
 }
 
+/* One operator that is too large for isl (a concatenation of forty pieces) runs as it is written:
+   its statements one after the other. */
+static kn_func *plain_kernel(kn_lowering *l, const kn_nest *composed, const kn_kernel_edits *edits)
+{
+    if (edits) {
+        kn_raise(l->ctx, KN_UNSUPPORTED, edits->loc,
+                 "%s is not scheduled: it has more than %d statements, or %d loops in one",
+                 composed->name, KN_POLY_MAX_STMTS, KN_POLY_MAX_DEPTH);
+    }
+    return kn_lower_reference(l->arena, composed);
+}
+
 static kn_func *make_kernel(kn_lowering *l, const kn_nest *composed)
 {
     kn_nest *nest = kn_nest_split(l->arena, composed);
     const char *name = kn_intern_f(l->ctx, "k%d_%s", l->funcs.n, composed->name);
-    kn_block loops = {0};
-    if (!nest->opaque) {
-        loops = schedule_nest(l, nest, name);
-    }
-    kn_func *f = kn_nest_func(l->arena, nest, loops);
+    const kn_kernel_edits *edits = edits_for(l, name);
+    bool scheduled = !nest->opaque && kn_poly_fits(nest);
+    kn_func *f = scheduled ? kn_nest_func(l->arena, nest, schedule_nest(l, nest, edits))
+                           : plain_kernel(l, composed, edits);
     f->name = name;
     kn_push(l->arena, &l->funcs, f);
     return f;
@@ -153,10 +172,14 @@ static void copy(kn_lowering *l, const kn_value *like, const char *src, const ch
     call(l, kernel_for(l, nest), (const char *[]){src, dst}, (kn_dtype[]){like->type, like->type});
 }
 
-/* A view of the operand's bytes; into an output of the graph, a copy. */
+/* A view of the operand's bytes, once the sizes are known to agree; into an output of the graph, a
+   copy. */
 static void lower_alias(kn_lowering *l, const kn_node *n)
 {
     kn_value *v = n->outputs[0];
+    kn_nest *nest = kn_node_nest(l->arena, l->graph, n);
+    nest->name = n->op->name;
+    kn_nest_require(&l->main, nest, n->loc);
     const char *source = buffer_name(l, n->inputs[0]);
     const char *output = kn_map_get(&l->buffers, v->name);
     const char *name = identifier(l, v->name);

@@ -12,8 +12,9 @@ kn_schedule *kn_schedule_fuse(kn_arena *a, kn_poly *p, const kn_nest *nest);
 
 /* Applies a user's edits, one after the other. The nest (split, and the caller's own) gets other
    iterators where loops are split. Raises KN_INVALID at the edit that names what is not there, or
-   that breaks a dependence. */
-void kn_schedule_edit(kn_arena *a, kn_nest *nest, kn_schedule *s, const kn_kernel_edits *edits);
+   that breaks a dependence. `target` may be NULL: the host. */
+void kn_schedule_edit(kn_arena *a, kn_nest *nest, kn_schedule *s, const kn_kernel_edits *edits,
+                      const kn_target *target);
 
 /* One nest for a fusion group. `values` are the graph values behind its tensors, in the order of
    nest->tensors, without the temporaries; inputs first, then results that live on. */

@@ -3,6 +3,7 @@
    has a dimension for each loop around it, so that the nest still means the same in the order of its
    text; where the copy stands in time is the schedule's affair, and contraction folds the buffer to
    what one iteration needs. */
+#include "ir/target.h"
 #include "passes/schedule/edit_internal.h"
 
 enum { MAX_TERMS = 32 };
@@ -302,9 +303,20 @@ static void require(const kn_stage *st)
     }
 }
 
+/* The core pipe makes the copy, so that it must reach the space. */
+static void require_space(const kn_editor *ed, const char *space)
+{
+    bool host = strcmp(space, "local") == 0 || strcmp(space, "ddr") == 0;
+    if (ed->target ? !kn_target_reaches(ed->target, space) : !host) {
+        kn_raise(ed->ctx, KN_INVALID, ed->edit->loc, "%s has no space `%s` that plain loops reach",
+                 ed->target ? ed->target->name : "the host", space);
+    }
+}
+
 void kn_edit_stage(const kn_editor *ed)
 {
     const kn_edit *e = ed->edit;
+    require_space(ed, e->space);
     kn_stage st = {.ed = ed, .reader = -1, .loop = kn_edit_loop_named(ed, e->loops[0].loop)};
     int tensor = kn_nest_find(ed->nest, e->tensor);
     if (tensor < 0) {
