@@ -21,6 +21,9 @@ typedef struct {
 static void dump(void *env, const char *pass, const char *text)
 {
     kn_dump *d = env;
+    if (d->dir && d->count == 0) {
+        kn_make_dir(d->ctx, d->dir);
+    }
     const char *path =
         kn_intern_f(d->ctx, "%s/%02d-%s.kir", d->dir ? d->dir : ".", ++d->count, pass);
     kn_file_write(d->ctx, path, text, strlen(text));
@@ -161,10 +164,16 @@ static void require_all_possible(kn_ctx *ctx, const kn_graph *g)
     }
 }
 
+static void verify_graph(void *graph)
+{
+    kn_graph_verify(graph);
+}
+
 kn_program *kn_driver_describe(kn_model *model)
 {
     kn_arena *a = kn_arena_create(model->ctx);
     const kn_graph *g = model->graph;
+    kn_driver_for_file(model->ctx, path_of(model), verify_graph, model->graph);
     kn_graph_sweep(model->graph); /* computed sizes that nothing mentions go */
     require_all_possible(model->ctx, g);
     kn_program *p = KN_NEW(a, kn_program);
@@ -223,6 +232,10 @@ kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options
     kn_via via = kn_driver_via(options ? options->via : KN_VIA_DEFAULT);
     kn_program *p = kn_driver_describe(model);
     const kn_target *target = kn_driver_target(p->arena, options);
+    if (!target && via == KN_VIA_INTERPRET && options && options->schedule) {
+        kn_raise(model->ctx, KN_USAGE, kn_loc_none(),
+                 "the interpreter runs the graph, which has no schedule: %s", options->schedule);
+    }
     if (target) {
         simulate(p, model, target, options);
     } else if (via == KN_VIA_INTERPRET) {
