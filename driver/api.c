@@ -20,6 +20,31 @@ static kn_loc at(kn_ctx *ctx, const char *where)
     return (kn_loc){.where = where ? kn_intern(ctx, where) : NULL};
 }
 
+/* ---- what callers must give ---- */
+
+static void require(kn_ctx *ctx, const void *argument, const char *name)
+{
+    if (!kn_given(ctx, argument, name)) {
+        kn_raise_again(ctx, KN_USAGE);
+    }
+}
+
+/* An array of n, NULL when there are none. */
+static void require_array(kn_ctx *ctx, const void *array, int n, const char *name)
+{
+    if (n < 0) {
+        kn_raise(ctx, KN_USAGE, kn_loc_none(), "%s: expected a number of them, found %d", name, n);
+    }
+    if (n > 0) {
+        require(ctx, array, name);
+    }
+}
+
+static bool has_model(const kn_model *m, const void *out, const char *name)
+{
+    return m && kn_given(m->ctx, out, name);
+}
+
 /* ---- models ---- */
 
 typedef struct {
@@ -42,20 +67,24 @@ static kn_model *new_model(kn_ctx *ctx)
 static void import(void *env)
 {
     kn_opening *o = env;
+    require(o->ctx, o->name, "path");
     o->model = kn_driver_import(o->ctx, o->name, NULL);
 }
 
 static void parse(void *env)
 {
     kn_opening *o = env;
+    require(o->ctx, o->name, "name");
+    require(o->ctx, o->n ? o->text : "", "text");
     kn_model *m = new_model(o->ctx);
-    m->graph = kn_graph_parse(m->arena, kn_intern(o->ctx, o->name), o->text, o->n);
+    m->graph = kn_graph_parse(m->arena, kn_intern(o->ctx, o->name), o->n ? o->text : "", o->n);
     o->model = m;
 }
 
 static void create(void *env)
 {
     kn_opening *o = env;
+    require(o->ctx, o->name, "name");
     kn_model *m = new_model(o->ctx);
     m->graph = kn_graph_create(m->arena, o->name);
     o->model = m;
@@ -63,6 +92,9 @@ static void create(void *env)
 
 static kn_status begin(kn_opening o, void (*body)(void *), kn_model **out)
 {
+    if (!kn_given(o.ctx, out, "out")) {
+        return KN_USAGE;
+    }
     kn_status status = kn_protect(o.ctx, body, &o);
     *out = status == KN_OK ? o.model : NULL;
     return status;
@@ -122,6 +154,7 @@ static void declare_size(void *env, const kn_expr *e)
 static void require_tensor(const kn_tensor_adding *t)
 {
     kn_ctx *ctx = t->model->ctx;
+    require(ctx, t->name, "name");
     if ((int)t->type < 0 || t->type >= KN_INDEX) {
         kn_raise(ctx, KN_USAGE, at(ctx, t->name), "no tensor has element type %d", (int)t->type);
     }
@@ -129,6 +162,7 @@ static void require_tensor(const kn_tensor_adding *t)
         kn_raise(ctx, KN_USAGE, at(ctx, t->name), "expected a rank of 0 to %d, found %d",
                  KN_MAX_RANK, t->rank);
     }
+    require_array(ctx, t->texts ? (const void *)t->texts : t->dims, t->rank, "dims");
 }
 
 static const kn_expr *parse_dim(const kn_tensor_adding *t, int i)
@@ -136,6 +170,7 @@ static const kn_expr *parse_dim(const kn_tensor_adding *t, int i)
     kn_graph *g = t->model->graph;
     kn_ctx *ctx = t->model->ctx;
     kn_lexer lx;
+    require(ctx, t->texts[i], "a dimension");
     kn_lex_init(&lx, g->arena, "dimension", t->texts[i], strlen(t->texts[i]), kn_loc_none());
     const kn_expr *e = kn_parse_index(&lx);
     if (lx.token.kind != KN_T_END) {
@@ -175,12 +210,16 @@ static void add_constant(void *env)
         kn_raise(ctx, KN_USAGE, at(ctx, t->name),
                  "a dimension is negative, or the constant is too large");
     }
+    require(ctx, bytes ? t->data : "", "data");
     t->value = kn_graph_const(t->model->graph, t->name, t->type, t->dims, t->rank, t->data,
                               (size_t)bytes, at(ctx, t->name));
 }
 
 static kn_status add_tensor(kn_tensor_adding t, void (*body)(void *), kn_tensor_id *out)
 {
+    if (!has_model(t.model, out, "out")) {
+        return KN_USAGE;
+    }
     kn_status status = kn_protect(t.model->ctx, body, &t);
     *out = status == KN_OK ? id_of(t.value) : NULL;
     return status;
@@ -225,7 +264,11 @@ static kn_value *own_value(kn_model *m, kn_tensor_id id, const char *where)
 static void add_op(void *env)
 {
     kn_op_adding *o = env;
+    kn_ctx *ctx = o->model->ctx;
     kn_graph *g = o->model->graph;
+    require(ctx, o->op ? o->op : o->notation, "the operator");
+    require_array(ctx, o->inputs, o->ninputs, "inputs");
+    require_array(ctx, o->outputs, o->noutputs, "outputs");
     const char *name = o->op ? o->op : "notation";
     kn_value **inputs = KN_ARRAY(g->arena, kn_value *, o->ninputs + 1);
     for (int i = 0; i < o->ninputs; i++) {
@@ -240,7 +283,7 @@ static void add_op(void *env)
                                                         .attrs = attrs,
                                                         .nattrs = nattrs,
                                                         .noutputs = o->noutputs,
-                                                        .loc = at(o->model->ctx, name)});
+                                                        .loc = at(ctx, name)});
     for (int i = 0; i < o->noutputs; i++) {
         o->outputs[i] = id_of(n->outputs[i]);
     }
@@ -249,8 +292,11 @@ static void add_op(void *env)
 /* Inputs and outputs may be one array. */
 static kn_status add_operator(kn_op_adding o)
 {
+    if (!o.model) {
+        return KN_USAGE;
+    }
     kn_status status = kn_protect(o.model->ctx, add_op, &o);
-    for (int i = 0; status != KN_OK && i < o.noutputs; i++) {
+    for (int i = 0; status != KN_OK && o.outputs && i < o.noutputs; i++) {
         o.outputs[i] = NULL;
     }
     return status;
@@ -296,6 +342,7 @@ static void add_output(void *env)
     kn_marking *k = env;
     kn_ctx *ctx = k->model->ctx;
     kn_graph *g = k->model->graph;
+    require(ctx, k->name, "name");
     kn_value *v = own_value(k->model, k->id, k->name);
     if (!v) {
         kn_raise(ctx, KN_USAGE, at(ctx, k->name), "an output needs a tensor");
@@ -318,7 +365,7 @@ static void add_output(void *env)
 kn_status kn_model_add_output(kn_model *model, const char *name, kn_tensor_id value)
 {
     kn_marking k = {.model = model, .name = name, .id = value};
-    return kn_protect(model->ctx, add_output, &k);
+    return model ? kn_protect(model->ctx, add_output, &k) : KN_USAGE;
 }
 
 /* What was inferred for operators holds within the bounds of then: they can only become narrower.
@@ -328,6 +375,7 @@ static void set_dim(void *env)
     const kn_marking *k = env;
     kn_ctx *ctx = k->model->ctx;
     kn_graph *g = k->model->graph;
+    require(ctx, k->name, "name");
     kn_loc loc = at(ctx, k->name);
     if (k->lo < 0 || k->hi < k->lo) {
         kn_raise(ctx, KN_USAGE, loc, "%lld:%lld is no range of sizes", (long long)k->lo,
@@ -353,7 +401,7 @@ static void set_dim(void *env)
 kn_status kn_model_set_dim(kn_model *model, const char *name, int64_t lo, int64_t hi)
 {
     kn_marking k = {.model = model, .name = name, .lo = lo, .hi = hi};
-    return kn_protect(model->ctx, set_dim, &k);
+    return model ? kn_protect(model->ctx, set_dim, &k) : KN_USAGE;
 }
 
 static void print(void *env)
@@ -372,6 +420,9 @@ static void print(void *env)
 
 kn_status kn_model_print(kn_model *model, char **text)
 {
+    if (!has_model(model, text, "text")) {
+        return KN_USAGE;
+    }
     kn_marking k = {.model = model};
     kn_status status = kn_protect(model->ctx, print, &k);
     *text = status == KN_OK ? k.text : NULL;
@@ -398,6 +449,7 @@ static void compile(void *env)
 {
     kn_compiling *c = env;
     require_complete(c->model);
+    kn_driver_check_options(c->model->ctx, c->options);
     kn_model *copy = kn_driver_copy(c->model);
     c->program = kn_driver_program(copy, c->options);
     kn_driver_release(copy);
@@ -406,8 +458,15 @@ static void compile(void *env)
 static void compile_file(void *env)
 {
     kn_compiling *c = env;
+    kn_ctx *ctx = c->model->ctx;
     require_complete(c->model);
-    kn_arena *scratch = kn_arena_create(c->model->ctx);
+    require(ctx, c->artefact.path, "path");
+    kn_driver_check_options(ctx, c->options);
+    if ((int)c->artefact.emit < KN_EMIT_KILN || c->artefact.emit > KN_EMIT_SO) {
+        kn_raise(ctx, KN_USAGE, kn_loc_none(), "there is no kind %d of file",
+                 (int)c->artefact.emit);
+    }
+    kn_arena *scratch = kn_arena_create(ctx);
     kn_model *copy = kn_driver_copy(c->model);
     kn_driver_emit(scratch, copy, c->options, &c->artefact, 1);
     kn_driver_release(copy);
@@ -416,6 +475,9 @@ static void compile_file(void *env)
 
 kn_status kn_compile(kn_model *model, const kn_compile_options *options, kn_program **out)
 {
+    if (!has_model(model, out, "out")) {
+        return KN_USAGE;
+    }
     kn_compiling c = {.model = model, .options = options};
     kn_status status = kn_protect(model->ctx, compile, &c);
     *out = status == KN_OK ? c.program : NULL;
@@ -426,5 +488,5 @@ kn_status kn_compile_file(kn_model *model, const kn_compile_options *options, kn
                           const char *path)
 {
     kn_compiling c = {.model = model, .options = options, .artefact = {emit, path}};
-    return kn_protect(model->ctx, compile_file, &c);
+    return model ? kn_protect(model->ctx, compile_file, &c) : KN_USAGE;
 }

@@ -35,6 +35,11 @@ kn_model *kn_driver_copy(kn_model *model);
 kn_unit kn_driver_lower(kn_arena *a, kn_model *model, const kn_target *target,
                         const kn_compile_options *options);
 
+/* Raises KN_USAGE, with the list, for what is no pass. `what` names the option. */
+void kn_driver_check_pass(kn_ctx *ctx, const char *what, const char *name);
+/* Raises KN_USAGE for options that are out of their bounds, whatever they are for. May be NULL. */
+void kn_driver_check_options(kn_ctx *ctx, const kn_compile_options *options);
+
 /* Compiles in memory. Raises. */
 kn_program *kn_driver_program(kn_model *model, const kn_compile_options *options);
 /* What a program of the model tells of itself; it has no engine yet. Raises. */

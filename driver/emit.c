@@ -27,6 +27,7 @@ static void drop_rest(void *arg)
     for (int i = s->done; i < s->files.n; i++) {
         if (s->files.at[i].temporary != s->files.at[i].path) {
             unlink(s->files.at[i].temporary);
+            kn_diag_rename_file(s->ctx, s->files.at[i].temporary, s->files.at[i].path);
         }
     }
 }
@@ -54,6 +55,10 @@ static const char *stage(kn_stage *s, const char *path)
     kn_staged f = {.path = kn_intern(s->ctx, path)};
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         kn_raise(s->ctx, KN_ENVIRONMENT, (kn_loc){.file = f.path}, "cannot write: it is a folder");
+    }
+    if (kn_file_is_mapped(s->ctx, path)) {
+        kn_raise(s->ctx, KN_USAGE, (kn_loc){.file = f.path},
+                 "would be written over, but it is being read: a model, or what belongs to one");
     }
     f.temporary =
         is_special(path) ? f.path : kn_intern_f(s->ctx, "%s.new-%ld", path, (long)getpid());

@@ -84,6 +84,13 @@ static void load(void *env)
 
 kn_status kn_program_load(kn_ctx *ctx, const char *path, kn_program **out)
 {
+    if (!kn_given(ctx, out, "out")) {
+        return KN_USAGE;
+    }
+    *out = NULL;
+    if (!kn_given(ctx, path, "path")) {
+        return KN_USAGE;
+    }
     kn_loading l = {ctx, path, NULL};
     kn_status status = kn_protect(ctx, load, &l);
     *out = status == KN_OK ? l.program : NULL;

@@ -57,37 +57,37 @@ void kn_program_destroy(kn_program *p)
 
 const char *kn_program_name(const kn_program *p)
 {
-    return p->name;
+    return p ? p->name : NULL;
 }
 
 int kn_program_input_count(const kn_program *p)
 {
-    return p->ninputs;
+    return p ? p->ninputs : 0;
 }
 
 int kn_program_output_count(const kn_program *p)
 {
-    return p->noutputs;
+    return p ? p->noutputs : 0;
 }
 
 int kn_program_dim_count(const kn_program *p)
 {
-    return p->ndims;
+    return p ? p->ndims : 0;
 }
 
 const kn_io *kn_program_input(const kn_program *p, int i)
 {
-    return i >= 0 && i < p->ninputs ? &p->inputs[i] : NULL;
+    return p && i >= 0 && i < p->ninputs ? &p->inputs[i] : NULL;
 }
 
 const kn_io *kn_program_output(const kn_program *p, int i)
 {
-    return i >= 0 && i < p->noutputs ? &p->outputs[i] : NULL;
+    return p && i >= 0 && i < p->noutputs ? &p->outputs[i] : NULL;
 }
 
 const kn_dim *kn_program_dim(const kn_program *p, int i)
 {
-    return i >= 0 && i < p->ndims ? &p->dims[i] : NULL;
+    return p && i >= 0 && i < p->ndims ? &p->dims[i] : NULL;
 }
 
 void kn_io_print(kn_str *out, const kn_io *io)

@@ -100,6 +100,13 @@ static void create(void *env)
 
 kn_status kn_session_create(kn_ctx *ctx, const kn_program *program, kn_session **out)
 {
+    if (!kn_given(ctx, out, "out")) {
+        return KN_USAGE;
+    }
+    *out = NULL;
+    if (!kn_given(ctx, program, "program")) {
+        return KN_USAGE;
+    }
     kn_creation c = {ctx, program, NULL};
     kn_status status = kn_protect(ctx, create, &c);
     if (status != KN_OK) {
@@ -121,9 +128,9 @@ static kn_status usage(kn_session *s, const char *where, const char *message)
 kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, const int64_t *dims,
                                const void *data)
 {
-    const kn_io *io = kn_program_input(s->program, i);
+    const kn_io *io = s ? kn_program_input(s->program, i) : NULL;
     if (!io) {
-        return usage(s, "set_input", "there is no such input");
+        return s ? usage(s, "set_input", "there is no such input") : KN_USAGE;
     }
     if (type != io->type || rank != io->rank) {
         kn_error(s->ctx, KN_USAGE, (kn_loc){.where = kn_intern(s->ctx, io->name)},
@@ -131,8 +138,12 @@ kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, co
                  kn_dtype_name(type), rank);
         return KN_USAGE;
     }
+    if (rank > 0 && !kn_given(s->ctx, dims, "dims")) {
+        return KN_USAGE;
+    }
     kn_session_input *in = &s->inputs[i];
     int64_t count = 1;
+    in->given = false;
     for (int k = 0; k < rank; k++) {
         in->dims[k] = dims[k];
         if (dims[k] < 0 || __builtin_mul_overflow(count, dims[k], &count)) {
@@ -143,6 +154,9 @@ kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, co
     if (bytes < 0) {
         return usage(s, io->name, "the input is too large");
     }
+    if (bytes > 0 && !kn_given(s->ctx, data, "data")) {
+        return KN_USAGE;
+    }
     in->data = data;
     in->bytes = (size_t)bytes;
     in->given = true;
@@ -151,6 +165,9 @@ kn_status kn_session_set_input(kn_session *s, int i, kn_dtype type, int rank, co
 
 kn_status kn_session_set_output(kn_session *s, int i, void *data, size_t bytes)
 {
+    if (!s) {
+        return KN_USAGE;
+    }
     if (!kn_program_output(s->program, i)) {
         return usage(s, "set_output", "there is no such output");
     }
@@ -161,6 +178,9 @@ kn_status kn_session_set_output(kn_session *s, int i, void *data, size_t bytes)
 
 kn_status kn_session_set_dim(kn_session *s, const char *name, int64_t value)
 {
+    if (!s || !kn_given(s->ctx, name, "name")) {
+        return KN_USAGE;
+    }
     int i = kn_shape_name(name, s->program->dims, s->program->ndims);
     if (i < 0) {
         return usage(s, name, "there is no such dimension");
@@ -343,12 +363,16 @@ static void run(void *env)
 
 kn_status kn_session_run(kn_session *s)
 {
-    return kn_protect(s->ctx, run, s);
+    return s ? kn_protect(s->ctx, run, s) : KN_USAGE;
 }
 
 kn_status kn_session_get_output(kn_session *s, int i, kn_dtype *type, int *rank, int64_t *dims,
                                 const void **data)
 {
+    if (!s || !kn_given(s->ctx, type, "type") || !kn_given(s->ctx, rank, "rank") ||
+        !kn_given(s->ctx, dims, "dims") || !kn_given(s->ctx, data, "data")) {
+        return KN_USAGE;
+    }
     const kn_io *io = kn_program_output(s->program, i);
     if (!io || !s->has_run) {
         return usage(s, "get_output", io ? "nothing has run" : "there is no such output");

@@ -223,6 +223,20 @@ void kn_diag_clear(kn_ctx *ctx)
     ctx->ndiags = ctx->dropped = 0;
 }
 
+void kn_diag_rename_file(kn_ctx *ctx, const char *from, const char *to)
+{
+    for (int i = 0; i < ctx->ndiags; i++)
+        if (ctx->diags[i].file == from)
+            ctx->diags[i].file = to;
+}
+
+bool kn_given(kn_ctx *ctx, const void *argument, const char *name)
+{
+    if (ctx && !argument)
+        kn_error(ctx, KN_USAGE, kn_loc_none(), "%s is NULL", name);
+    return ctx && argument;
+}
+
 /* ---- deferred actions ---- */
 
 static bool grow_actions(kn_ctx *ctx)
@@ -258,6 +272,15 @@ void kn_defer(kn_ctx *ctx, void (*fn)(void *), void *arg)
         kn_raise(ctx, KN_ENVIRONMENT, kn_loc_none(), "%s", no_memory);
     }
     ctx->actions[ctx->nactions++] = (action){fn, arg};
+}
+
+bool kn_is_deferred(const kn_ctx *ctx, void (*fn)(void *), bool (*is)(const void *arg, void *env),
+                    void *env)
+{
+    for (int i = 0; i < ctx->nactions; i++)
+        if (ctx->actions[i].fn == fn && is(ctx->actions[i].arg, env))
+            return true;
+    return false;
 }
 
 void kn_release(kn_ctx *ctx, const void *arg)

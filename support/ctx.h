@@ -54,6 +54,16 @@ void kn_defer(kn_ctx *ctx, void (*fn)(void *), void *arg);
 /* Runs the action deferred last for arg now and forgets it. There must be one. */
 void kn_release(kn_ctx *ctx, const void *arg);
 
+/* Whether fn is deferred with an argument for which is(arg, env) holds. */
+bool kn_is_deferred(const kn_ctx *ctx, void (*fn)(void *), bool (*is)(const void *arg, void *env),
+                    void *env);
+
+/* For the entries of the API: whether an argument that must be given is not NULL. An error names it
+   where there is a context; without one it is false. */
+bool kn_given(kn_ctx *ctx, const void *argument, const char *name);
+/* In the messages so far the file `from` is called `to`; both are interned. */
+void kn_diag_rename_file(kn_ctx *ctx, const char *from, const char *to);
+
 /* One pointer per distinct string, alive as long as the context: compare interned strings with ==.
  */
 const char *kn_intern(kn_ctx *ctx, const char *s);

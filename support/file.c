@@ -34,6 +34,12 @@ static kn_status status_of(int error)
 
 static const unsigned char nothing[1];
 
+typedef struct {
+    kn_file file; /* first: it is what others see */
+    dev_t device;
+    ino_t inode;
+} mapped;
+
 static void close_file(void *p)
 {
     kn_file *file = p;
@@ -64,8 +70,9 @@ static const char *fault(const struct stat *st)
 }
 
 /* Fills in data and size, or returns what went wrong and the status for it. */
-static const char *open_file(kn_file *file, kn_status *status)
+static const char *open_file(mapped *m, kn_status *status)
 {
+    kn_file *file = &m->file;
     /* O_NONBLOCK: a pipe without a writer must not hold us up. */
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
@@ -76,6 +83,8 @@ static const char *open_file(kn_file *file, kn_status *status)
     *status = KN_INVALID;
     const char *wrong = fstat(fd, &st) == 0 ? fault(&st) : strerror(errno);
     if (!wrong) {
+        m->device = st.st_dev;
+        m->inode = st.st_ino;
         file->size = (size_t)st.st_size;
         file->data = map(fd, file->size);
         *status = status_of(errno);
@@ -88,13 +97,14 @@ static const char *open_file(kn_file *file, kn_status *status)
 kn_file *kn_file_map(kn_ctx *ctx, const char *path)
 {
     kn_loc loc = loc_of(ctx, path);
-    kn_file *file = calloc(1, sizeof *file);
-    if (!file)
+    mapped *m = calloc(1, sizeof *m);
+    if (!m)
         kn_raise(ctx, KN_ENVIRONMENT, loc, "out of memory");
+    kn_file *file = &m->file;
     kn_defer(ctx, close_file, file);
     file->path = loc.file;
     kn_status status;
-    const char *wrong = open_file(file, &status);
+    const char *wrong = open_file(m, &status);
     if (wrong)
         kn_raise(ctx, status, loc, "cannot read: %s", wrong);
     return file;
@@ -104,6 +114,19 @@ void kn_file_close(kn_ctx *ctx, kn_file *file)
 {
     if (file)
         kn_release(ctx, file);
+}
+
+static bool is_file(const void *arg, void *env)
+{
+    const mapped *m = arg;
+    const struct stat *st = env;
+    return m->device == st->st_dev && m->inode == st->st_ino;
+}
+
+bool kn_file_is_mapped(const kn_ctx *ctx, const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && kn_is_deferred(ctx, close_file, is_file, &st);
 }
 
 /* ---- writing ---- */
@@ -170,8 +193,14 @@ static bool replace(const char *path, char *name, size_t size, const kn_piece *p
 
 static bool overwrite(const char *path, const kn_piece *pieces, int n)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write_and_close(fd, pieces, n);
+    /* O_NONBLOCK: a pipe without a reader must not hold us up; a slow reader may. */
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    return write_and_close(fd, pieces, n);
 }
 
 void kn_file_write_pieces(kn_ctx *ctx, const char *path, const kn_piece *pieces, int n)
@@ -185,7 +214,17 @@ void kn_file_write_pieces(kn_ctx *ctx, const char *path, const kn_piece *pieces,
     int error = errno;
     free(name);
     if (!ok)
-        kn_raise(ctx, KN_ENVIRONMENT, loc, "cannot write: %s", strerror(error));
+        kn_raise(ctx, KN_ENVIRONMENT, loc, "cannot write: %s",
+                 error == ENXIO ? "no such device, or nobody reads this pipe" : strerror(error));
+}
+
+void kn_make_dir(kn_ctx *ctx, const char *path)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        int error = errno;
+        kn_raise(ctx, KN_ENVIRONMENT, loc_of(ctx, path), "cannot make the folder: %s",
+                 strerror(error));
+    }
 }
 
 void kn_file_write(kn_ctx *ctx, const char *path, const void *data, size_t size)

@@ -15,7 +15,13 @@ typedef struct {
 kn_file *kn_file_map(kn_ctx *ctx, const char *path);
 void kn_file_close(kn_ctx *ctx, kn_file *file);
 
-/* Writes to PATH.tmp-PID, then renames. Raises KN_ENVIRONMENT. */
+/* Whether the context has that very file mapped, by whatever name. */
+bool kn_file_is_mapped(const kn_ctx *ctx, const char *path);
+/* Makes a folder unless it is there. Raises KN_ENVIRONMENT. */
+void kn_make_dir(kn_ctx *ctx, const char *path);
+
+/* Writes to PATH.tmp-PID, then renames; a device or a pipe is written in place, and a pipe
+   that nobody reads is refused. Raises KN_ENVIRONMENT. */
 void kn_file_write(kn_ctx *ctx, const char *path, const void *data, size_t size);
 /* The same with several pieces in order. */
 typedef struct {

@@ -63,6 +63,11 @@ expect 2 'no dimension `length`; it has `seq`' "$kiln" run ffn.kir --dim length=
 expect 2 'it has `batch`, `seq`, `past`' "$kiln" run "$src/examples/tinylm/tinylm.onnx" --dim sequence=3
 expect 2 "--precision" "$kiln" compile ffn.kir -o m.c --precision f12
 expect 2 "--threads" "$kiln" run ffn.kir --threads 0
+expect 2 "is not a shape" "$kiln" run ffn.kir --input-shape x:3x48x
+expect 2 "is not a shape" "$kiln" run ffn.kir --input-shape x:3xx48
+expect 2 "is not a shape" "$kiln" run ffn.kir --input-shape x:99999999999999999999x6
+expect 2 "not a whole number" "$kiln" run ffn.kir --dim seq=99999999999999999999
+expect 2 "there is no pass \`fly\`; there are" "$kiln" run ffn.kir --dump-ir fly
 expect 2 "no input" "$kiln" run ffn.kir --input z=ffn.kir
 expect 2 "inspect needs" "$kiln" inspect
 for verb in generate bench profile tune serve check-target; do
@@ -84,6 +89,14 @@ expect 4 "missing.kir: error: cannot read" "$kiln" run missing.kir
 expect 4 "missing.kir: error: cannot read" "$opt" missing.kir
 expect 2 "kiln-opt: error: there is no option --no-such" "$opt" --no-such ffn.kir
 expect 2 "usage: kiln-opt" "$opt"
+expect 0 "kiln-opt " "$opt" --version
+for flag in --pass --stop-after --print-after; do
+    expect 2 "$flag: there is no pass \`fly\`; there are" "$opt" $flag fly ffn.kir
+done
+expect 2 'no dimension `length`; it has `seq`' "$opt" --dim length=3 ffn.kir
+"$opt" --pipeline ffn.kir >lowered.kir
+expect 2 'no dimension `length`; it has `seq`' "$opt" --dim length=3 --interpret lowered.kir
+expect 0 "y: f32[15]" "$opt" --dim seq=3 --interpret lowered.kir
 expect 0 "plan         ok: largest difference 0" "$opt" --bisect ffn.kir
 
 # ---- compile: the same bytes, clean C ----
@@ -104,7 +117,9 @@ done
 expect 0 "_run(" "$kiln" compile ffn.kir --emit c -o /dev/stdout
 expect 0 "kernels" "$kiln" compile ffn.kir -o 1-2.c
 grep -q m1_2_run 1-2.c || complain "1-2.c has no function m1_2_run"
-expect 0 "" "$kiln" compile ffn.kir -o pass.c --dump-ir plan --dump-dir . -q
+expect 0 "" "$kiln" compile ffn.kir -o pass.c --dump-ir plan --dump-dir dumps -q
+ls dumps/*-plan.kir >/dev/null || complain "--dump-ir wrote nothing to --dump-dir"
+expect 0 "" "$kiln" compile ffn.kir -o pass.c --dump-ir plan -q
 ls ./*-plan.kir >/dev/null || complain "--dump-ir wrote nothing"
 
 # ---- run: the same numbers by every way ----
@@ -117,6 +132,11 @@ done
 if [ $llvm = 1 ]; then
     expect 0 "$want" "$kiln" run one.kiln --dim seq=3 --seed 7
     expect 2 "native code" "$kiln" run one.kiln --via c
+    expect 2 "--schedule: a .kiln file" "$kiln" run one.kiln --schedule nothing.schedule
+    expect 2 "--target: a .kiln file" "$kiln" run one.kiln --target host
+    expect 2 "-O3: a .kiln file" "$kiln" run one.kiln -O3
+    expect 2 "seq: expected 0 to 64, found 99999999999" "$kiln" run one.kiln --dim seq=99999999999
+    expect 2 "seq: expected 0 to 64, found 65" "$kiln" run one.kiln --input-shape x:65x6
     expect 2 "no dimension" "$kiln" run one.kiln --dim length=3
     expect 4 "compiled already" "$kiln" compile one.kiln -o two.kiln
     expect 0 "y [3, 5]" "$build/examples/run_kiln" one.kiln seq=3
@@ -128,6 +148,11 @@ expect 0 "3, 5" "$kiln" inspect out/y.npy
 expect 0 '"values"' "$kiln" run ffn.kir --input past=out/present.npy --json
 expect 2 "expected f32 of rank 2" "$kiln" run ffn.kir --input x=out/present.npy
 expect 0 "y: f32[9, 5]" "$kiln" run ffn.kir --input-shape x:9x6
+printf 'graph @g(%%x: f32[3]) -> (%%"a/b", %%a_b) { %%"a/b" = neg(%%x) %%a_b = exp(%%x) }' >slash.kir
+expect 0 '"file":	"slash/a_b_.npy"' "$kiln" run slash.kir --output-dir slash --json
+cmp -s slash/a_b.npy slash/a_b_.npy && complain "two outputs went to one file"
+[ "$(ls slash)" = "a_b.npy
+a_b_.npy" ] || complain "two outputs with names alike gave $(ls slash)"
 expect 2 "cannot be" "$kiln" run ffn.kir --input-shape x:9x7
 
 # ---- inspect ----
@@ -157,6 +182,26 @@ for verb in run inspect "compile -o x.c"; do
     # shellcheck disable=SC2086
     expect 4 "more elements than memory" "$kiln" $verb absurd.kir
 done
+
+# ---- loops of the user's own that leave their buffers ----
+# refused WORDS BODY: the loops in an opaque row, however they run.
+refused() {
+    printf 'graph @g(%%x: f32[5]) -> %%y { %%y = notation "(A[n]) -> B: f32[n] loops: func @f(n: index in 0:100, ' >loops.kir
+    printf 'in A: f32[n] @ddr, out B: f32[n] @ddr) { %s }"(%%x) }' "$2" >>loops.kir
+    for via in $vias; do
+        expect 4 "$1" "$kiln" run loops.kir --via $via
+    done
+}
+refused "an index into B is out of range" "for i in 0:n + 100000000 { B[i] = 1.0 }"
+refused "an index into A is out of range" "for i in 0:n { B[i] = A[i + 1000000000] }"
+refused "an index into A is out of range" "for i in 0:cast(index, A[0 - n]) { B[0] = 1.0 }"
+refused "a view does not fit in B" "view V: f32[100000000] = B at 100 V[99999999] = 1.0"
+refused "a view does not fit in B" "view V: f32[1] = B at -1 V[0] = 1.0"
+refused "a negative extent of t" "alloc t: f32[n - 6] @ddr B[0] = 1.0"
+refused "64 bits are not enough for i" "for i in 9223372036854775800:9223372036854775807 step 100 { B[0] = A[0] }"
+refused "the step of \`i\` is not positive" "for i in 0:n step -1 { B[i] = A[i] }"
+refused "\`A\` is read only" "A[0] = 3.0"
+
 if [ $llvm = 1 ]; then
     size=$(stat -c %s one.kiln)
     for n in 4 8 9 100 600 2000 $((size - 1)); do
@@ -174,8 +219,20 @@ if [ -d "$onnx/test_adam" ]; then
     expect 3 "Adam" "$kiln" compile "$onnx/test_adam/model.onnx" -o adam.c
     head -c 60 "$onnx/test_add/model.onnx" >short.onnx
     expect 4 "short.onnx" "$kiln" run short.onnx
+    expect 4 "invalid: missing.onnx: cannot read" "$kiln" verify missing.onnx --data .
     expect 0 '"add":	1' "$kiln" inspect "$onnx/test_add/model.onnx" --json
     expect 0 "ok" "$kiln" verify "$onnx/test_add/model.onnx" --data "$onnx/test_add/test_data_set_0"
+    expect 0 '"result":	"ok"' "$kiln" verify "$onnx/test_add/model.onnx" --data "$onnx/test_add/test_data_set_0" --json
+    mkdir -p wrong
+    cp "$onnx"/test_add/test_data_set_0/* wrong
+    cp wrong/input_0.pb wrong/output_0.pb
+    expect 1 "wrong: sum: largest difference" "$kiln" verify "$onnx/test_add/model.onnx" --data wrong
+    expect 1 '"output":	"sum"' "$kiln" verify "$onnx/test_add/model.onnx" --data wrong --json
+    case $said in "{"*'"largest_absolute":'*"}") ;; *) complain "verify --json printed $said" ;; esac
+    rm wrong/input_1.pb
+    expect 4 "invalid: wrong/input_1.pb: cannot read" "$kiln" verify "$onnx/test_add/model.onnx" --data wrong
+    expect 4 "invalid: short.onnx: " "$kiln" verify short.onnx --data wrong
+    expect 3 "model.onnx: " "$kiln" verify "$onnx/test_adam/model.onnx" --data wrong
     if [ $llvm = 1 ]; then
         expect 0 "" "$kiln" compile "$onnx/test_add/model.onnx" -o add.kiln
         expect 0 "ok" "$kiln" verify add.kiln --data "$onnx/test_add/test_data_set_0"
@@ -188,6 +245,28 @@ mkdir -p half
 expect 5 "cannot write" "$kiln" compile ffn.kir -o half/none/m.c
 mkdir -p half2/m.c
 expect 5 "folder" "$kiln" compile ffn.kir -o half2/m.c
+for out in half2/w.c half2/w_weights.bin; do
+    printf '\000\000\200\077' >half2/w_weights.bin
+    printf 'graph @w(%%x: f32[1]) -> %%y { const %%c: f32[1] = file "half2/w_weights.bin" at 0 %%y = add(%%x, %%c) }' >half2/w.kir
+    expect 2 "would be written over" "$kiln" compile half2/w.kir --emit c -o $out
+    expect 2 "would be written over" "$kiln" compile half2/w.kir --emit c -o half2/w.kir
+    [ "$(stat -c %s half2/w_weights.bin)" = 4 ] || complain "the weights were written over"
+done
+rm half2/w.kir half2/w_weights.bin
+mkfifo fifo
+expect 5 "fifo: error: cannot write: no such device, or nobody reads" timeout 20 "$kiln" compile ffn.kir --emit c -o fifo
+[ -p fifo ] || complain "the pipe is gone"
+cat fifo >through &
+expect 0 "" timeout 20 bash -c "sleep 0.2; '$kiln' compile ffn.kir --emit c -o fifo"
+wait
+grep -q _run through || complain "nothing came through the pipe"
+for program in "$kiln" "$opt"; do
+    expect 5 "cannot write the output" bash -c "'$program' --help >/dev/full"
+    expect 5 "cannot write the output" bash -c "'$program' --version >/dev/full"
+    expect 0 "5" bash -c "{ sleep 0.2; '$program' --help; echo \$? >status; } | true; cat status"
+done
+[ "$(cat status)" = 5 ] || complain "a closed pipe: exit $(cat status)"
+expect 5 "half/big.h: error: cannot write" bash -c "ulimit -f 1; exec '$kiln' compile ffn.kir -o half/big.c"
 [ -z "$(ls -A half)" ] || complain "left behind: $(ls -A half)"
 [ "$(ls -A half2)" = m.c ] || complain "left behind: $(ls -A half2)"
 exit $failed

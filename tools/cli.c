@@ -2,8 +2,11 @@
 #include "tools/cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "driver/driver.h"
 
 /* ---- flags ---- */
 
@@ -26,6 +29,13 @@ int64_t kn_tool_number(kn_ctx *ctx, const char *flag, const char *text, const ch
         kn_tool_usage(ctx, "%s: `%s` is not a whole number", flag, text);
     }
     return value;
+}
+
+void kn_tool_pass(kn_ctx *ctx, const char *flag, const char *name, bool all)
+{
+    if (name && !(all && strcmp(name, "all") == 0)) {
+        kn_driver_check_pass(ctx, flag, name);
+    }
 }
 
 static double real(kn_ctx *ctx, const char *flag, const char *text)
@@ -110,6 +120,8 @@ void kn_flags_take(const kn_flags *f, int argc, char *const *argv)
 
 kn_ctx *kn_tool_begin(const char *program)
 {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     kn_ctx *ctx = kn_ctx_create();
     if (!ctx) {
         fprintf(stderr, "%s: out of memory\n", program);
@@ -166,11 +178,23 @@ static void print_diagnostics(const kn_ctx *ctx, const char *program, kn_verbosi
     }
 }
 
+/* Whether stdout took everything. Whoever has closed a pipe knows that. */
+static bool end_output(const char *program)
+{
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (failed && errno != EPIPE) {
+        fprintf(stderr, "%s: error: cannot write the output: %s\n", program,
+                errno ? strerror(errno) : "an earlier write failed");
+    }
+    return !failed;
+}
+
 int kn_tool_end(kn_ctx *ctx, const char *program, kn_status status, int result, kn_verbosity say)
 {
     print_diagnostics(ctx, program, say);
     kn_ctx_destroy(ctx);
-    if (fflush(stdout) != 0) {
+    if (!end_output(program)) {
         return KN_ENVIRONMENT;
     }
     return status == KN_OK ? result : status == KN_INTERNAL ? KN_ENVIRONMENT : (int)status;

@@ -31,15 +31,19 @@ _Noreturn void kn_tool_usage(kn_ctx *ctx, const char *fmt, ...) KN_PRINTF(2, 3);
 int64_t kn_tool_number(kn_ctx *ctx, const char *flag, const char *text, const char *end);
 /* NAME=N or NAME=LO:HI */
 kn_size kn_tool_dim(kn_ctx *ctx, const char *text);
+/* A pass, or "all" where that may be; else KN_USAGE with the list. */
+void kn_tool_pass(kn_ctx *ctx, const char *flag, const char *name, bool all);
 /* True when the flag is among the arguments, wherever. */
 bool kn_tool_wants(int argc, char *const *argv, const char *flag);
 
 typedef enum { KN_SAY_ERRORS, KN_SAY_SOME_WARNINGS, KN_SAY_ALL } kn_verbosity;
 
-/* A context; NULL, after saying so, when there is no memory for one. */
+/* A context; NULL, after saying so, when there is no memory for one. From then on a failed write is
+   an error, not a signal. */
 kn_ctx *kn_tool_begin(const char *program);
 /* Prints what was recorded as `FILE:LINE:COLUMN: error: ...`, with the program's name for what has
-   no file; ends the context. Returns the exit code: `result` when nothing was raised. */
+   no file; ends the context. Returns the exit code: `result` when nothing was raised
+   and all of stdout could be written. */
 int kn_tool_end(kn_ctx *ctx, const char *program, kn_status status, int result, kn_verbosity say);
 
 #endif

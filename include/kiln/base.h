@@ -14,7 +14,7 @@ extern "C" {
 typedef enum {
     KN_OK = 0,
     KN_MISMATCH = 1,    /* a comparison failed */
-    KN_USAGE = 2,       /* the call or the command line is wrong */
+    KN_USAGE = 2,       /* the call or the command line is wrong; NULL where something must be */
     KN_UNSUPPORTED = 3, /* something in the model or the target is not supported */
     KN_INVALID = 4,     /* a bad input file or value */
     KN_ENVIRONMENT = 5, /* the machine failed us: memory, disk, no compiler */

@@ -65,7 +65,8 @@ typedef struct {
  * may be NULL. */
 kn_status kn_compile(kn_model *model, const kn_compile_options *options, kn_program **out);
 /* Compiles to a file: `path` with what belongs to it beside it (KN_EMIT_C: path, its header, its
-   weights). Nothing is written unless all is. */
+   weights). Nothing is written unless all is. KN_USAGE: one of these is a file that the context
+   has open: a model's, its weights', a loaded program's. */
 kn_status kn_compile_file(kn_model *model, const kn_compile_options *options, kn_emit emit,
                           const char *path);
 

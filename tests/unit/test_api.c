@@ -200,6 +200,135 @@ static void mistakes_are_statuses(void **state)
     assert_null(m);
 }
 
+/* What must be there and is NULL, and what is out of its bounds, is wrong usage: no more. */
+static void absent_arguments_are_refused(void **state)
+{
+    static const char *const dims[] = {"n", NULL};
+    static const int64_t two[] = {2};
+    fixture *f = *state;
+    kn_model *m, *none;
+    kn_tensor_id x, t;
+    kn_program *p;
+    char *text;
+    assert_int_equal(kn_model_create(NULL, "m", &m), KN_USAGE);
+    assert_int_equal(kn_model_create(f->ctx, "m", NULL), KN_USAGE);
+    assert_int_equal(kn_model_create(f->ctx, NULL, &none), KN_USAGE);
+    assert_string_equal(last_message(f->ctx), "name is NULL");
+    assert_null(none);
+    assert_int_equal(kn_model_import(f->ctx, NULL, &none), KN_USAGE);
+    assert_int_equal(kn_model_parse(f->ctx, NULL, "", 0, &none), KN_USAGE);
+    assert_int_equal(kn_model_parse(f->ctx, "t", NULL, 5, &none), KN_USAGE);
+    assert_int_equal(kn_model_parse(f->ctx, "t", NULL, 0, &none), KN_INVALID);
+    assert_int_equal(kn_model_create(f->ctx, "m", &m), KN_OK);
+    assert_int_equal(kn_model_add_input(NULL, "x", KN_F32, 1, dims, &x), KN_USAGE);
+    assert_int_equal(kn_model_add_input(m, NULL, KN_F32, 1, dims, &x), KN_USAGE);
+    assert_int_equal(kn_model_add_input(m, "x", KN_F32, 1, NULL, &x), KN_USAGE);
+    assert_int_equal(kn_model_add_input(m, "x", KN_F32, 2, dims, &x), KN_USAGE);
+    assert_int_equal(kn_model_add_input(m, "x", KN_F32, 1, dims, NULL), KN_USAGE);
+    assert_int_equal(kn_model_add_constant(m, "c", KN_F32, 1, two, NULL, &t), KN_USAGE);
+    assert_int_equal(kn_model_add_constant(m, "c", KN_F32, 1, NULL, two, &t), KN_USAGE);
+    assert_int_equal(kn_model_add_input(m, "x", KN_F32, 1, dims, &x), KN_OK);
+    assert_int_equal(kn_model_add_op(NULL, "neg", &x, 1, NULL, &t, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_op(m, NULL, &x, 1, NULL, &t, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_op(m, "neg", NULL, 1, NULL, &t, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_op(m, "neg", &x, 1, NULL, NULL, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_op(m, "neg", &x, -1, NULL, &t, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_op(m, "neg", &x, 1, NULL, &t, -1), KN_USAGE);
+    assert_int_equal(kn_model_add_notation(m, NULL, &x, 1, NULL, &t, 1), KN_USAGE);
+    assert_int_equal(kn_model_add_output(m, NULL, x), KN_USAGE);
+    assert_int_equal(kn_model_add_output(NULL, "y", x), KN_USAGE);
+    assert_int_equal(kn_model_set_dim(m, NULL, 1, 2), KN_USAGE);
+    assert_int_equal(kn_model_set_dim(NULL, "n", 1, 2), KN_USAGE);
+    assert_int_equal(kn_model_print(m, NULL), KN_USAGE);
+    assert_int_equal(kn_model_print(NULL, &text), KN_USAGE);
+    require_ok(f->ctx, kn_model_add_op(m, "neg", &x, 1, NULL, &t, 1));
+    require_ok(f->ctx, kn_model_add_output(m, "y", t));
+    assert_int_equal(kn_compile(NULL, NULL, &p), KN_USAGE);
+    assert_int_equal(kn_compile(m, NULL, NULL), KN_USAGE);
+    assert_int_equal(kn_compile_file(NULL, NULL, KN_EMIT_C, "m.c"), KN_USAGE);
+    assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, NULL), KN_USAGE);
+    assert_int_equal(kn_compile_file(m, NULL, (kn_emit)9, "/no/m.c"), KN_USAGE);
+    assert_int_equal(kn_compile_file(m, NULL, (kn_emit)-1, "/no/m.c"), KN_USAGE);
+    const kn_compile_options wrong[] = {
+        {.level = 4}, {.level = -1}, {.via = (kn_via)9}, {.via = (kn_via)-1}, {.dump_ir = "fly"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(kn_compile(m, &wrong[i], &p), KN_USAGE);
+        assert_null(p);
+        assert_int_equal(kn_compile_file(m, &wrong[i], KN_EMIT_C, "/no/m.c"), KN_USAGE);
+    }
+    kn_model_destroy(m);
+}
+
+/* By whatever name, and beside the file that was named. */
+static void models_are_not_written_over(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[2]) -> %y { %y = neg(%x) }";
+    fixture *f = *state;
+    kn_model *m;
+    const char *dir = kn_temp_dir(f->ctx);
+    const char *path = kn_format(f->arena, "%s/m.h", dir);
+    const char *other = kn_format(f->arena, "%s/other", dir);
+    kn_file_write(f->ctx, path, text, sizeof text - 1);
+    assert_int_equal(link(path, other), 0);
+    assert_int_equal(kn_model_import(f->ctx, path, &m), KN_OK);
+    assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, path), KN_USAGE);
+    assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, other), KN_USAGE);
+    assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, kn_format(f->arena, "%s/m.c", dir)),
+                     KN_USAGE);
+    assert_int_equal(access(kn_format(f->arena, "%s/m.c", dir), F_OK), -1);
+    assert_int_equal(kn_compile_file(m, NULL, KN_EMIT_C, kn_format(f->arena, "%s/n.c", dir)),
+                     KN_OK);
+    kn_model_destroy(m);
+    kn_file *same = kn_file_map(f->ctx, path);
+    assert_int_equal(same->size, sizeof text - 1);
+    assert_memory_equal(same->data, text, sizeof text - 1);
+}
+
+static void sessions_need_their_arguments(void **state)
+{
+    fixture *f = *state;
+    kn_model *m = ffn(f->ctx);
+    kn_program *p = compiled(m, KN_VIA_INTERPRET), *none;
+    kn_session *s;
+    kn_dtype type;
+    int rank;
+    int64_t dims[KN_MAX_RANK];
+    const void *data;
+    const float x[FFN_IN] = {0};
+    const int64_t good[] = {1, FFN_IN}, empty[] = {0, FFN_IN};
+    assert_int_equal(kn_program_load(f->ctx, NULL, &none), KN_USAGE);
+    assert_null(none);
+    assert_int_equal(kn_program_load(f->ctx, "m.kiln", NULL), KN_USAGE);
+    assert_int_equal(kn_program_load(NULL, "m.kiln", &none), KN_USAGE);
+    assert_null(kn_program_name(NULL));
+    assert_null(kn_program_input(NULL, 0));
+    assert_int_equal(kn_program_output_count(NULL), 0);
+    assert_int_equal(kn_session_create(f->ctx, NULL, &s), KN_USAGE);
+    assert_null(s);
+    assert_int_equal(kn_session_create(NULL, p, &s), KN_USAGE);
+    assert_int_equal(kn_session_create(f->ctx, p, NULL), KN_USAGE);
+    assert_int_equal(kn_session_run(NULL), KN_USAGE);
+    assert_int_equal(kn_session_set_input(NULL, 0, KN_F32, 2, good, x), KN_USAGE);
+    assert_int_equal(kn_session_set_output(NULL, 0, NULL, 0), KN_USAGE);
+    assert_int_equal(kn_session_set_dim(NULL, "rows", 1), KN_USAGE);
+    assert_int_equal(kn_session_create(f->ctx, p, &s), KN_OK);
+    assert_int_equal(kn_session_set_dim(s, NULL, 1), KN_USAGE);
+    assert_int_equal(kn_session_set_input(s, 0, KN_F32, 2, good, x), KN_OK);
+    assert_int_equal(kn_session_set_input(s, 0, KN_F32, 2, NULL, x), KN_USAGE);
+    assert_int_equal(kn_session_set_input(s, 0, KN_F32, 2, good, NULL), KN_USAGE);
+    assert_int_equal(kn_session_run(s), KN_USAGE); /* it is not set now */
+    assert_int_equal(kn_session_set_input(s, 0, KN_F32, 2, empty, NULL), KN_OK);
+    assert_int_equal(kn_session_run(s), KN_OK);
+    assert_int_equal(kn_session_get_output(NULL, 0, &type, &rank, dims, &data), KN_USAGE);
+    assert_int_equal(kn_session_get_output(s, 0, NULL, &rank, dims, &data), KN_USAGE);
+    assert_int_equal(kn_session_get_output(s, 0, &type, NULL, dims, &data), KN_USAGE);
+    assert_int_equal(kn_session_get_output(s, 0, &type, &rank, NULL, &data), KN_USAGE);
+    assert_int_equal(kn_session_get_output(s, 0, &type, &rank, dims, NULL), KN_USAGE);
+    kn_session_destroy(s);
+    kn_program_destroy(p);
+    kn_model_destroy(m);
+}
+
 static void sessions_check_their_use(void **state)
 {
     fixture *f = *state;
@@ -462,11 +591,19 @@ static void threads_compile_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        KN_TEST(every_engine_gives_the_same), KN_TEST(a_model_outlives_its_compilation),
-        KN_TEST(notation_is_an_operator),     KN_TEST(outputs_may_be_anything),
-        KN_TEST(mistakes_are_statuses),       KN_TEST(sessions_check_their_use),
-        KN_TEST(a_kiln_file_is_the_program),  KN_TEST(damage_is_found),
-        KN_TEST(manifests_are_checked),       KN_TEST(threads_share_a_program),
+        KN_TEST(every_engine_gives_the_same),
+        KN_TEST(a_model_outlives_its_compilation),
+        KN_TEST(notation_is_an_operator),
+        KN_TEST(outputs_may_be_anything),
+        KN_TEST(mistakes_are_statuses),
+        KN_TEST(absent_arguments_are_refused),
+        KN_TEST(models_are_not_written_over),
+        KN_TEST(sessions_check_their_use),
+        KN_TEST(sessions_need_their_arguments),
+        KN_TEST(a_kiln_file_is_the_program),
+        KN_TEST(damage_is_found),
+        KN_TEST(manifests_are_checked),
+        KN_TEST(threads_share_a_program),
         KN_TEST(threads_compile_at_once),
     };
     ffn_weights();

@@ -24,6 +24,7 @@ static const char usage[] =
     "                            outputs, on plain inputs and at the edges; exit 1 if there is "
     "one\n"
     "  --list                    the passes\n"
+    "  --help, --version\n"
     "FILE may be - for standard input.\n";
 
 enum { MAX_PASSES = 64, MAX_DIMS = 32 };
@@ -53,7 +54,8 @@ static void add_passes(void *env, const char *flag, const char *list)
         if (o->npasses == MAX_PASSES) {
             kn_tool_usage(o->ctx, "%s: at most %d passes", flag, MAX_PASSES);
         }
-        o->passes[o->npasses++] = kn_intern_n(o->ctx, list, n);
+        o->passes[o->npasses] = kn_intern_n(o->ctx, list, n);
+        kn_tool_pass(o->ctx, flag, o->passes[o->npasses++], false);
         list += n + (list[n] == ',');
     }
 }
@@ -107,6 +109,8 @@ static void take_arguments(kn_opt *o)
                              {"--list", .on = &o->list}};
     kn_flags_take(&(kn_flags){o->ctx, flags, sizeof flags / sizeof *flags, take_file, o},
                   o->argc - 1, o->argv + 1);
+    kn_tool_pass(o->ctx, "--stop-after", o->options.stop_after, false);
+    kn_tool_pass(o->ctx, "--print-after", o->options.print_after, true);
     if (!o->file && !o->list) {
         kn_tool_usage(o->ctx, "kiln-opt needs one FILE");
     }
@@ -162,6 +166,36 @@ static kn_unit read_unit(kn_opt *o, kn_arena *a)
         kn_graph_verify(u.graph);
     }
     return u;
+}
+
+/* The names that --dim may give: those of sizes that inputs have. */
+static const char **size_names(kn_arena *a, const kn_unit *u, int *n)
+{
+    const kn_size *sizes = u->module ? kn_func_sizes(a, kn_module_main(u->module), n) : NULL;
+    int all = u->module ? *n : u->graph->nsizes;
+    const char **names = KN_ARRAY(a, const char *, all + 1);
+    *n = 0;
+    for (int i = 0; i < all; i++) {
+        if (sizes || !u->graph->sources[i].value) {
+            names[(*n)++] = sizes ? sizes[i].name : u->graph->sizes[i].name;
+        }
+    }
+    return names;
+}
+
+static void check_dims(const kn_opt *o, kn_arena *a, const kn_unit *u)
+{
+    int n;
+    const char **names = size_names(a, u, &n);
+    for (int i = 0; i < o->ndims; i++) {
+        int k = 0;
+        while (k < n && strcmp(names[k], o->dims[i].name) != 0) {
+            k++;
+        }
+        if (k == n) {
+            kn_no_dimension(a, o->dims[i].name, names, n);
+        }
+    }
 }
 
 static kn_probe_options probe_options(const kn_opt *o, kn_probe_values values)
@@ -287,6 +321,7 @@ static void work(void *env)
         return;
     }
     kn_unit u = read_unit(o, a);
+    check_dims(o, a, &u);
     if (o->bisect) {
         bisect(o, a, &u);
         return;
@@ -305,13 +340,17 @@ static void work(void *env)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
-        fputs(usage, argc < 2 ? stderr : stdout);
-        return argc < 2 ? KN_USAGE : KN_OK;
-    }
     kn_opt o = {.ctx = kn_tool_begin("kiln-opt"), .seed = 1, .argc = argc, .argv = argv};
     if (!o.ctx) {
         return KN_ENVIRONMENT;
+    }
+    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
+        fputs(usage, argc < 2 ? stderr : stdout);
+        return kn_tool_end(o.ctx, "kiln-opt", KN_OK, argc < 2 ? KN_USAGE : KN_OK, KN_SAY_ALL);
+    }
+    if (kn_tool_wants(argc, argv, "--version")) {
+        puts("kiln-opt " KILN_VERSION);
+        return kn_tool_end(o.ctx, "kiln-opt", KN_OK, KN_OK, KN_SAY_ALL);
     }
     o.options.print = print_to_stderr;
 #ifndef NDEBUG

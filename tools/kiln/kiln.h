@@ -26,6 +26,7 @@ typedef struct {
     struct kn_input_shape shapes[MAX_LIST];
     int nshapes;
     int level, threads;
+    const char *level_flag; /* as it was given, or NULL */
     kn_via via;
     double rtol, atol;
     uint64_t seed;

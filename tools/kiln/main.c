@@ -1,4 +1,5 @@
 /* kiln: the command line. A verb is a row here and a file beside this one. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,7 +39,8 @@ static const char options[] =
     "  --rtol X --atol X         verify: tolerances (default: 1e-3, 1e-7)\n"
     "  --schedule FILE           edits of the kernels' schedules (docs/schedule.md)\n"
     "  --threads N               at most so many threads (so far a run takes one)\n"
-    "  --dump-ir PASS|all --dump-dir DIR   the text after a pass\n"
+    "  --dump-ir PASS|all        writes the text after a pass: DIR/NN-PASS.kir\n"
+    "  --dump-dir DIR            where to (default: the current folder)\n"
     "  --json                    one JSON object on stdout\n"
     "  -q, -v, --help, --version\n"
     "Exit codes: 0 well, 1 a comparison failed, 2 usage, 3 unsupported, 4 bad input, 5 the machine "
@@ -87,12 +89,14 @@ static void take_shape(void *env, const char *flag, const char *text)
     s->input = kn_intern_n(c->ctx, text, (size_t)(colon - text));
     for (const char *at = colon + 1; *at;) {
         char *end;
+        errno = 0;
         long long dim = strtoll(at, &end, 10);
-        if (end == at || dim < 0 || s->rank == KN_MAX_RANK || (*end && *end != 'x')) {
+        bool last = !*end, more = *end == 'x' && end[1];
+        if (errno || end == at || dim < 0 || s->rank == KN_MAX_RANK || (!last && !more)) {
             kn_cli_usage(c, "%s: `%s` is not a shape", flag, colon + 1);
         }
         s->dims[s->rank++] = dim;
-        at = end + (*end == 'x');
+        at = end + more;
     }
 }
 
@@ -164,6 +168,7 @@ static void take_level(void *env, const char *flag, const char *value)
 {
     kn_cli *c = env;
     (void)value;
+    c->level_flag = flag;
     c->level = flag[2] - '0';
 }
 
@@ -221,9 +226,10 @@ static verb_fn *find_verb(kn_cli *c)
     kn_cli_usage(c, "there is no verb `%s`", c->verb);
 }
 
-/* What is taken, but not built yet. */
+/* What is wrong with any verb, or is taken, but not built yet. */
 static void check_flags(kn_cli *c)
 {
+    kn_tool_pass(c->ctx, "--dump-ir", c->dump_ir, true);
     static const char *const precisions[] = {"f32", "f16", "bf16", "int8", "int4"};
     size_t i = 0, n = sizeof precisions / sizeof *precisions;
     while (c->precision && i < n && strcmp(c->precision, precisions[i]) != 0) {
@@ -251,23 +257,19 @@ static void work(void *env)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
-        print_usage(argc < 2 ? stderr : stdout);
-        return argc < 2 ? KN_USAGE : KN_OK;
-    }
-    if (kn_tool_wants(argc, argv, "--version")) {
-        puts("kiln " KILN_VERSION);
-        return KN_OK;
-    }
-    kn_cli c = {.ctx = kn_tool_begin("kiln"),
-                .verb = argv[1],
-                .level = 2,
-                .rtol = 1e-3,
-                .atol = 1e-7,
-                .seed = 1};
+    kn_cli c = {.ctx = kn_tool_begin("kiln"), .level = 2, .rtol = 1e-3, .atol = 1e-7, .seed = 1};
     if (!c.ctx) {
         return KN_ENVIRONMENT;
     }
+    if (argc < 2 || kn_tool_wants(argc, argv, "--help")) {
+        print_usage(argc < 2 ? stderr : stdout);
+        return kn_tool_end(c.ctx, "kiln", KN_OK, argc < 2 ? KN_USAGE : KN_OK, KN_SAY_ALL);
+    }
+    if (kn_tool_wants(argc, argv, "--version")) {
+        puts("kiln " KILN_VERSION);
+        return kn_tool_end(c.ctx, "kiln", KN_OK, KN_OK, KN_SAY_ALL);
+    }
+    c.verb = argv[1];
     kn_status status = kn_protect(c.ctx, work, &(kn_command){&c, argc, argv});
     kn_verbosity say = c.quiet ? KN_SAY_ERRORS : c.verbose ? KN_SAY_ALL : KN_SAY_SOME_WARNINGS;
     return kn_tool_end(c.ctx, "kiln", status, c.result, say);

@@ -37,12 +37,23 @@ bool kn_cli_is_kiln(kn_cli *c, const char *path)
     return is;
 }
 
+/* What was chosen when the file was compiled. */
+static void refuse_choices(kn_cli *c)
+{
+    const char *flag = c->via != KN_VIA_DEFAULT ? "--via"
+                       : c->schedule            ? "--schedule"
+                       : c->target              ? "--target"
+                       : c->dump_ir             ? "--dump-ir"
+                                                : c->level_flag;
+    if (flag) {
+        kn_cli_usage(c, "%s: a .kiln file holds native code", flag);
+    }
+}
+
 static kn_program *load(kn_cli *c)
 {
     kn_program *p;
-    if (c->via != KN_VIA_DEFAULT) {
-        kn_cli_usage(c, "--via: a .kiln file holds native code");
-    }
+    refuse_choices(c);
     kn_cli_require(c, kn_program_load(c->ctx, c->files[0], &p));
     return p;
 }

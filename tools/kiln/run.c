@@ -1,9 +1,7 @@
 /* kiln run MODEL: runs once, on inputs from files or seeded ones, and shows the outputs. */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "driver/probe.h"
 #include "runtime/shape.h"
@@ -113,6 +111,14 @@ static void take_dims(kn_running *r, const kn_dim *dims, int n)
     }
 }
 
+static void require_bounds(const kn_running *r, const kn_dim *d, int i)
+{
+    if (r->known[i] && (r->sizes[i] < d->lo || r->sizes[i] > d->hi)) {
+        kn_cli_usage(r->cli, "%s: expected %lld to %lld, found %lld", d->name, (long long)d->lo,
+                     (long long)d->hi, (long long)r->sizes[i]);
+    }
+}
+
 static void choose_sizes(kn_running *r)
 {
     int n;
@@ -130,6 +136,7 @@ static void choose_sizes(kn_running *r)
         }
     }
     for (int i = 0; i < n; i++) {
+        require_bounds(r, &dims[i], i);
         int64_t usual = dims[i].lo > USUAL_SIZE ? dims[i].lo : USUAL_SIZE;
         set_size(r, i, usual < dims[i].hi ? usual : dims[i].hi);
         kn_cli_require(r->cli, kn_session_set_dim(r->session, dims[i].name, r->sizes[i]));
@@ -242,13 +249,29 @@ static kn_array widen(kn_cli *c, const kn_array *a)
     return wide;
 }
 
-/* Writes D/NAME.npy; what would lead out of D in a name becomes _. */
-static const char *write_output(kn_cli *c, const kn_array *a)
+/* Names that can stay as they are. */
+static void take_plain_names(const kn_program *p, kn_map *taken)
+{
+    for (int i = 0; i < kn_program_output_count(p); i++) {
+        const char *name = kn_program_output(p, i)->name;
+        if (!strchr(name, '/')) {
+            kn_map_set(taken, name, taken);
+        }
+    }
+}
+
+/* Writes D/NAME.npy; what would lead out of D in a name becomes _, with more of them where that is
+   another output's name. */
+static const char *write_output(kn_cli *c, const kn_array *a, kn_map *taken)
 {
     kn_str name = kn_str_make(c->arena);
     for (const char *at = a->name; *at; at++) {
         kn_put_char(&name, *at == '/' ? '_' : *at);
     }
+    while (strchr(a->name, '/') && kn_map_has(taken, kn_str_get(&name))) {
+        kn_put_char(&name, '_');
+    }
+    kn_map_set(taken, kn_str_get(&name), taken);
     const char *path = kn_intern_f(c->ctx, "%s/%s.npy", c->output_dir, kn_str_get(&name));
     kn_array wide = widen(c, a);
     kn_cli_write_npy(c, path, &wide);
@@ -259,13 +282,14 @@ static void show_outputs(kn_running *r, double seconds)
 {
     kn_cli *c = r->cli;
     cJSON *list = cJSON_CreateArray();
-    if (c->output_dir && mkdir(c->output_dir, 0777) != 0 && errno != EEXIST) {
-        kn_raise(c->ctx, KN_ENVIRONMENT, (kn_loc){.file = c->output_dir},
-                 "cannot make the folder: %s", strerror(errno));
+    kn_map taken = kn_map_make(c->arena);
+    if (c->output_dir) {
+        kn_make_dir(c->ctx, c->output_dir);
+        take_plain_names(r->program, &taken);
     }
     for (int i = 0; i < kn_program_output_count(r->program); i++) {
         kn_array a = kn_cli_get_output(c, r->session, r->program, i);
-        const char *file = c->output_dir ? write_output(c, &a) : NULL;
+        const char *file = c->output_dir ? write_output(c, &a, &taken) : NULL;
         if (c->json) {
             cJSON_AddItemToArray(list, json_output(&a, file));
         } else if (!c->quiet) {
