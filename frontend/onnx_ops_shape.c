@@ -221,7 +221,27 @@ void kn_onnx_slice_of(kn_onnx_node *n)
     kn_onnx_emit(n, 0, "slice", VALUES(x), attrs, 4);
 }
 
-/* Sizes are given, or as equal as can be: the last piece may be smaller. Every piece is a slice. */
+/* Whether the sizes certainly make up the dimension; when they certainly do not, an error. */
+static bool sizes_add_up(kn_onnx_node *n, const kn_expr *const *sizes, int count,
+                         const kn_expr *dim)
+{
+    const kn_expr *sum = number(n, 0);
+    for (int k = 0; k < count; k++)
+        sum = kn_index_add(arena(n), sum, sizes[k]);
+    kn_range excess = kn_onnx_range(n, kn_index_sub(arena(n), sum, dim));
+    if (excess.lo > 0 || excess.hi < 0) {
+        kn_str text = kn_str_make(arena(n));
+        kn_put(&text, "the sizes add up to ");
+        kn_expr_print(&text, sum, false);
+        kn_put(&text, ", the dimension is ");
+        kn_expr_print(&text, dim, false);
+        kn_onnx_invalid(n, "%s", kn_str_get(&text));
+    }
+    return excess.lo == 0 && excess.hi == 0;
+}
+
+/* Sizes are given, or as equal as can be: the last piece may be smaller. Every piece is a slice,
+ * but where only a run tells whether the sizes add up. */
 void kn_onnx_split(kn_onnx_node *n)
 {
     kn_value *x = kn_onnx_need(n, 0);
@@ -231,6 +251,11 @@ void kn_onnx_split(kn_onnx_node *n)
     if (pieces < 1 || pieces < n->noutputs)
         kn_onnx_invalid(n, "%d pieces for %d outputs", pieces, n->noutputs);
     const kn_expr *at = number(n, 0), *dim = x->shape[axis];
+    if (sizes && !sizes_add_up(n, sizes, pieces, dim)) {
+        kn_onnx_emit_all(n, pieces, "split", VALUES(x),
+                         ATTRS(kn_attr_int("axis", axis), kn_attr_indexes("sizes", sizes, pieces)));
+        return;
+    }
     const kn_expr *equal = kn_index_ceildiv(arena(n), dim, pieces);
     for (int k = 0; k < n->noutputs; k++) {
         const kn_expr *rest = kn_index_sub(arena(n), dim, at);

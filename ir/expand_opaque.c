@@ -23,6 +23,31 @@ static void set_params(kn_x *x, const kn_subs *d)
     kn_x_set(x, "params", "%s", kn_str_get(&s));
 }
 
+/* Whether a comes before b, of floats: a NaN is the greatest, and no NaN before another. */
+static const char *float_before(kn_x *x, bool largest, const char *a, const char *b)
+{
+    return largest ? kn_format(x->a, "(%s > %s || (%s != %s && %s == %s))", a, b, a, a, b, b)
+                   : kn_format(x->a, "(%s < %s || (%s == %s && %s != %s))", a, b, a, a, b, b);
+}
+
+/* $behind: X[$j] comes behind V[$p]; $alike: neither comes before the other; $better: X[$j] comes
+ * before best. */
+static void set_order(kn_x *x, bool largest)
+{
+    const char *v = kn_format(x->a, "V[%s]", (const char *)kn_map_get(&x->names, "p"));
+    const char *e = kn_format(x->a, "X[%s]", (const char *)kn_map_get(&x->names, "j"));
+    const char *order = largest ? ">" : "<";
+    if (kn_dtype_is_float(kn_x_operand(x, 0)->type)) {
+        kn_x_set(x, "behind", "%s", float_before(x, largest, v, e));
+        kn_x_set(x, "better", "%s", float_before(x, largest, e, "best[]"));
+        kn_x_set(x, "alike", "(%s == %s || (%s != %s && %s != %s))", v, e, v, v, e, e);
+    } else {
+        kn_x_set(x, "behind", "%s %s %s", v, order, e);
+        kn_x_set(x, "better", "%s %s best[]", e, order);
+        kn_x_set(x, "alike", "%s == %s", v, e);
+    }
+}
+
 /* By selection: each pick is the best that comes behind the last one, where equal values are in the
  * order of their places. */
 void kn_expand_top_k(kn_str *out, const kn_graph *g, const kn_node *node)
@@ -45,10 +70,10 @@ void kn_expand_top_k(kn_str *out, const kn_graph *g, const kn_node *node)
     set_params(&x, &d);
     kn_x_set(&x, "n", "%s", d.at[axis]);
     kn_x_set(&x, "k", "%s", k);
-    kn_x_set(&x, "before", largest ? ">" : "<");
+    set_order(&x, largest);
     kn_x_set(&x, "kp", kn_x_has(&x, "k") && strcmp(k, "k") == 0 ? "k: index" : "");
     kn_x_write(
-        &x, "(X[$d], $attrs) -> V: typeof(X)[$o], I: i64[$o] "
+        &x, "(X[$d], $attrs) -> V: typeof(X)[$o], I: i64[$o]: require $k <= $n "
             "loops: func @top_k($params, $kp, in X: typeof(X)[$d] @ddr, out V: typeof(X)[$o] @ddr, "
             "out I: i64[$o] @ddr) { $open "
             "for t in 0:$k { "
@@ -56,8 +81,8 @@ void kn_expand_top_k(kn_str *out, const kn_graph *g, const kn_node *node)
             "alloc at: i64[] @local "
             "at[] = -1:i64 "
             "for j in 0:$n { "
-            "if (t == 0 || V[$p] $before X[$j] || (V[$p] == X[$j] && I[$p] < cast(i64, j))) && "
-            "(at[] < 0:i64 || X[$j] $before best[]) { "
+            "if (t == 0 || $behind || ($alike && I[$p] < cast(i64, j))) && "
+            "(at[] < 0:i64 || $better) { "
             "best[] = X[$j] at[] = cast(i64, j) } } "
             "V[$t] = best[] I[$t] = at[] } $close}");
 }

@@ -91,8 +91,8 @@ void kn_expand_reduce_log_sum_exp(kn_str *out, const kn_graph *g, const kn_node 
                    "Y[$q] = cast(typeof(X), log(S[$k]) + M[$k])");
 }
 
-/* The place of the first (last) greatest; a NaN counts as the greatest, as in numpy. Booleans
- * compare as numbers. */
+/* The place of the first (last) greatest; a NaN counts as the greatest, as in numpy, and nothing has
+ * no greatest. Booleans compare as numbers. */
 void kn_expand_argmax(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -103,7 +103,7 @@ void kn_expand_argmax(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_x_set(&x, "e", "%s", kn_x_operand(&x, 0)->type == KN_BOOL ? "cast(u8, X[$i])" : "X[$i]");
     kn_x_set(&x, "j", "x%d", axis);
     kn_x_set(&x, "n", "d%d", axis);
-    kn_x_write(&x, "(X[$d]) -> Y: i64[$o]: M[$k] ");
+    kn_x_write(&x, "(X[$d]) -> Y: i64[$o]: require $n >= 1; M[$k] ");
     kn_x_write(&x, greatest ? "max=! " : "min=! ");
     kn_x_write(&x, kn_map_get(&x.names, "e"));
     kn_x_write(&x, last ? "; Y[$q] max=! select(" : "; Y[$q] min=! select(");

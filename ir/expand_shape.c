@@ -268,7 +268,7 @@ void kn_expand_slice(kn_str *out, const kn_graph *g, const kn_node *node)
     kn_put(out, kn_str_get(&ranges));
 }
 
-/* Piece k begins where the sizes before it end. */
+/* Piece k begins where the sizes before it end; together they are the whole. */
 void kn_expand_split(kn_str *out, const kn_graph *g, const kn_node *node)
 {
     kn_x x = kn_x_start(out, g, node);
@@ -280,7 +280,7 @@ void kn_expand_split(kn_str *out, const kn_graph *g, const kn_node *node)
         kn_subs o = d, s = i;
         o.at[axis] = kn_x_index(&x, "sizes", k);
         s.at[axis] = kn_format(x.a, "%s + %s", at, i.at[axis]);
-        at = kn_format(x.a, "%s + %s", at, o.at[axis]);
+        at = k ? kn_format(x.a, "%s + %s", at, o.at[axis]) : o.at[axis];
         kn_x_let(&x, "o", &o);
         kn_x_let(&x, "s", &s);
         kn_x_set(&x, "y", "Y%d", k);
@@ -292,7 +292,7 @@ void kn_expand_split(kn_str *out, const kn_graph *g, const kn_node *node)
     }
     x.out = whole;
     kn_x_write(&x, "(X[$d], $attrs) -> ");
-    kn_putf(x.out, "%s: %s", kn_str_get(&results), kn_str_get(&body));
+    kn_putf(x.out, "%s: require %s == d%d; %s", kn_str_get(&results), at, axis, kn_str_get(&body));
 }
 
 /* Every operand is copied to its place. Dimensions along the axis are n0, n1, ...; the others must

@@ -231,6 +231,17 @@ static void place_inputs(runner *r, const kn_memory *inputs)
     }
 }
 
+/* An input that updates an input: in memory of its own, before any is overwritten. */
+static void keep_aside(runner *r, const kn_value *v)
+{
+    kn_memory from = r->memory[v->id];
+    if (v->def || r->owned[v->id])
+        return;
+    own(r, v);
+    if (from.bytes)
+        memcpy(r->memory[v->id].data, from.data, from.bytes);
+}
+
 static void copy_output(runner *r, int i, kn_memory given)
 {
     const kn_value *v = r->g->outputs[i];
@@ -240,12 +251,15 @@ static void copy_output(runner *r, int i, kn_memory given)
 }
 
 /* What its node did not write in place: values that are outputs twice, inputs, constants; last,
- * updates of inputs. */
+ * updates of inputs, of which those that are inputs themselves go aside before. */
 static void copy_outputs(runner *r, const kn_memory *outputs)
 {
     for (int i = 0; i < r->g->noutputs; i++)
         if (!r->g->aliases[i])
             copy_output(r, i, outputs[i]);
+    for (int i = 0; i < r->g->noutputs; i++)
+        if (r->g->aliases[i])
+            keep_aside(r, r->g->outputs[i]);
     for (int i = 0; i < r->g->noutputs; i++)
         if (r->g->aliases[i])
             copy_output(r, i, outputs[i]);

@@ -363,6 +363,23 @@ static void interpret_an_update_in_place(void **state)
     succeeds(state, run_update);
 }
 
+static void run_exchange(const fixture *f)
+{
+    kn_graph *g = parse(f, "graph @g(%x: f32[2], %w: f32[2], %v: f32[2]) -> (%w aliases %x, %v "
+                           "aliases %w, %x aliases %v) {}");
+    float x[] = {1, 2}, w[] = {3, 4}, v[] = {5, 6};
+    kn_memory all[] = {{x, sizeof x}, {w, sizeof w}, {v, sizeof v}};
+    kn_graph_interpret(f->ctx, g, NULL, all, all);
+    CHECK(x[0] == 3 && x[1] == 4);
+    CHECK(w[0] == 5 && w[1] == 6);
+    CHECK(v[0] == 1 && v[1] == 2);
+}
+
+static void interpret_inputs_that_change_places(void **state)
+{
+    succeeds(state, run_exchange);
+}
+
 static kn_graph *computed(const fixture *f)
 {
     return parse(f, "graph @g(%x: f32[1], %i: i64[1]) -> %y: f32[p + 1] where p in 0:3 = %s[0] {\n"
@@ -486,6 +503,7 @@ int main(void)
         KN_TEST(content_gives_up_in_time),
         KN_TEST(interpret_an_ffn),
         KN_TEST(interpret_an_update_in_place),
+        KN_TEST(interpret_inputs_that_change_places),
         KN_TEST(interpret_a_computed_size),
         KN_TEST(a_computed_size_out_of_bounds_fails),
         KN_TEST(a_size_out_of_bounds_fails),

@@ -116,7 +116,7 @@ typedef struct {
     fixture *f;
     const kn_graph *g;
     int64_t sizes[8];
-    kn_memory in[4], out[4];
+    kn_memory in[4], out[5];
 } run_job;
 
 static void run_body(void *arg)
@@ -336,6 +336,120 @@ static void top_k_is_stable(void **state)
     assert_true(i[0] == 1 && i[1] == 3 && i[2] == 0);
 }
 
+/* As np.lexsort((place, x)) orders them, from the end for the largest. */
+static void top_k_takes_nan_as_the_greatest(void **state)
+{
+    float x[5] = {NAN, 1, INFINITY, -INFINITY, NAN}, v[5];
+    static const struct {
+        const char *text;
+        int64_t want[5];
+    } table[] = {
+        {"graph @t(%x: f32[5]) -> (%v: f32[5], %i: i64[5]) { %v, %i = top_k(%x) {k = 5} }",
+         {0, 4, 2, 1, 3}},
+        {"graph @t(%x: f32[5]) -> (%v: f32[5], %i: i64[5]) { %v, %i = top_k(%x) {k = 5, largest = "
+         "0} }",
+         {3, 1, 2, 0, 4}},
+    };
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        int64_t at[5];
+        run_job j = {.in = {MEMORY(x)}, .out = {MEMORY(v), MEMORY(at)}};
+        run(*state, &j, table[t].text);
+        assert_memory_equal(at, table[t].want, sizeof at);
+        for (int k = 0; k < 5; k++)
+            assert_true(isnan(x[at[k]]) ? isnan(v[k]) : v[k] == x[at[k]]);
+    }
+}
+
+/* What np.unique(x, True, True, True) gives; unsorted, in the order of first places. */
+static void unique_takes_nans_as_one(void **state)
+{
+    float x[6] = {3, 1, 3, NAN, NAN, 1}, y[3];
+    static const struct {
+        const char *attrs;
+        float y[2];
+        int64_t first[3], place[6];
+    } table[] = {
+        {"sorted = 1", {1, 3}, {1, 0, 3}, {1, 0, 1, 2, 2, 0}},
+        {"sorted = 0", {3, 1}, {0, 1, 3}, {0, 1, 0, 2, 2, 1}},
+    };
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        fixture *f = *state;
+        int64_t n[1], first[3], place[6], count[3], each[3] = {2, 2, 2};
+        run_job j = {.in = {MEMORY(x)},
+                     .out = {MEMORY(n), MEMORY(y), MEMORY(first), MEMORY(place), MEMORY(count)}};
+        run(f, &j,
+            kn_format(f->arena,
+                      "graph @t(%%x: f32[6]) -> (%%n: i64[1], %%y: f32[3], %%i: i64[3], %%v: "
+                      "i64[6], %%c: i64[3]) { %%n = count_unique(%%x) %%y, %%i, %%v, %%c = "
+                      "unique(%%x) {count = 3, %s} }",
+                      table[t].attrs));
+        assert_true(n[0] == 3 && y[0] == table[t].y[0] && y[1] == table[t].y[1] && isnan(y[2]));
+        assert_memory_equal(first, table[t].first, sizeof first);
+        assert_memory_equal(place, table[t].place, sizeof place);
+        assert_memory_equal(count, each, sizeof each);
+    }
+}
+
+/* Rows differ first in their last elements; a NaN is behind a number. */
+static void unique_orders_slices_with_nan(void **state)
+{
+    float x[6] = {1, NAN, 1, NAN, 1, 2}, y[4], want[3] = {1, 2, 1};
+    int64_t first[2], place[3], count[2], places[3] = {1, 1, 0};
+    run_job j = {.in = {MEMORY(x)},
+                 .out = {MEMORY(y), MEMORY(first), MEMORY(place), MEMORY(count)}};
+    run(*state, &j,
+        "graph @t(%x: f32[3, 2]) -> (%y: f32[2, 2], %i: i64[2], %v: i64[3], %c: i64[2]) { %y, %i, "
+        "%v, %c = unique(%x) {count = 2} }");
+    close_to(y, want, 3);
+    assert_true(isnan(y[3]) && first[0] == 2 && first[1] == 0 && count[0] == 1 && count[1] == 2);
+    assert_memory_equal(place, places, sizeof places);
+}
+
+/* Slices without elements are all equal: np.unique(np.zeros((3, 0)), axis=0) has one row. */
+static void empty_slices_are_equal(void **state)
+{
+    float x[1], y[1];
+    int64_t n[1], first[1], place[3], count[1], places[3] = {0};
+    run_job j = {.in = {MEMORY(x)},
+                 .out = {MEMORY(n), MEMORY(y), MEMORY(first), MEMORY(place), MEMORY(count)}};
+    run(*state, &j,
+        "graph @t(%x: f32[3, 0]) -> (%n: i64[1], %y: f32[1, 0], %i: i64[1], %v: i64[3], %c: "
+        "i64[1]) { %n = count_unique(%x) %y, %i, %v, %c = unique(%x) {count = 1} }");
+    assert_true(n[0] == 1 && first[0] == 0 && count[0] == 3);
+    assert_memory_equal(place, places, sizeof places);
+}
+
+/* Sizes for which an op has no result are refused when they are there. */
+static void sizes_without_a_meaning_fail(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t good, bad;
+        const char *message;
+    } table[] = {
+        {"graph @t(%x: u8[n]) -> (%v: u8[5], %i: i64[5]) { %v, %i = top_k(%x) {k = 5} }", 5, 4,
+         "5 <= n"},
+        {"graph @t(%x: u8[n]) -> (%i: i64[]) where n in 0:9 { %i = argmax(%x) }", 1, 0, "n >= 1"},
+        {"graph @t(%x: u8[n]) -> (%i: i64[]) where n in 0:9 { %i = argmin(%x) }", 1, 0, "n >= 1"},
+        {"graph @t(%x: u8[n]) -> (%a: u8[3], %b: u8[3]) { %a, %b = split(%x) {sizes = [3, 3]} }", 6,
+         7, "6 == n"},
+        {"graph @t(%x: u8[n]) -> (%y: f32[n / 34 * 32]) { %y = dequantize_q8_0(%x) }", 68, 69,
+         "n % 34 == 0"},
+    };
+    fixture *f = *state;
+    uint8_t x[72] = {0};
+    float y[64], z[64];
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        run_job j = {.sizes = {table[t].good}, .in = {MEMORY(x)}, .out = {MEMORY(y), MEMORY(z)}};
+        run(f, &j, table[t].text);
+        j.sizes[0] = table[t].bad;
+        kn_diag_clear(f->ctx);
+        assert_int_equal(kn_protect(f->ctx, run_body, &j), KN_INVALID);
+        if (!strstr(first_message(f->ctx), table[t].message))
+            fail_msg("%s\n%s", first_message(f->ctx), table[t].text);
+    }
+}
+
 static void moves(void **state)
 {
     static const struct {
@@ -408,6 +522,11 @@ int main(void)
         KN_TEST(gather_out_of_range_fails),
         KN_TEST(scatter_adds_in_place),
         KN_TEST(top_k_is_stable),
+        KN_TEST(top_k_takes_nan_as_the_greatest),
+        KN_TEST(unique_takes_nans_as_one),
+        KN_TEST(unique_orders_slices_with_nan),
+        KN_TEST(empty_slices_are_equal),
+        KN_TEST(sizes_without_a_meaning_fail),
         KN_TEST(moves),
         KN_TEST(quantisation_rounds_to_even),
     };
