@@ -66,6 +66,21 @@ static void add_fact(kn_known *k, const kn_expr *large, const kn_expr *small, in
     kn_push(k->arena, &k->facts, fact);
 }
 
+static bool surely_at_least(const kn_known *k, const kn_expr *large, const kn_expr *small)
+{
+    return !kn_expr_has_load(large) && !kn_expr_has_load(small) &&
+           kn_known_nonneg(k, kn_index_sub(k->arena, large, small));
+}
+
+/* x != y: where one cannot be the smaller it is the larger. */
+static void add_differ(kn_known *k, const kn_expr *x, const kn_expr *y)
+{
+    if (surely_at_least(k, x, y))
+        add_fact(k, x, y, 1);
+    else if (surely_at_least(k, y, x))
+        add_fact(k, y, x, 1);
+}
+
 static void assume_compare(kn_known *k, const kn_expr *cond, bool holds)
 {
     const kn_expr *x = cond->args[0], *y = cond->args[1];
@@ -79,6 +94,8 @@ static void assume_compare(kn_known *k, const kn_expr *cond, bool holds)
         if (holds == (cond->op == KN_OP_EQ)) {
             add_fact(k, x, y, 0);
             add_fact(k, y, x, 0);
+        } else {
+            add_differ(k, x, y);
         }
         break;
     default: break;

@@ -60,4 +60,30 @@ void kn_known_assume(kn_known *k, const kn_expr *cond, bool holds);
 /* True when e >= 0 is certain. An expression that reads a buffer is never certain. */
 bool kn_known_nonneg(const kn_known *k, const kn_expr *e);
 
+/* ---- loop_checks.c: checks of what is not proved ---- */
+
+typedef struct {
+    kn_arena *arena;
+    const kn_nest *nest; /* named in the messages */
+    kn_known known;
+    kn_scope buffers;                /* that can be met at this place */
+    KN_VEC(const kn_expr *) checked; /* conditions that hold at this place */
+    const char *target; /* of the statement: conditions that read it do not last; or NULL */
+    kn_loc loc;         /* of what is added */
+} kn_checks;
+
+/* Knows the sizes of the nest and what it requires of them, and no buffers. */
+kn_checks kn_checks_start(kn_arena *a, const kn_nest *nest);
+void kn_checks_buffer(kn_checks *c, const kn_buffer *buffer);
+/* A statement, placed at c->loc. */
+void kn_checks_add(const kn_checks *c, kn_block_builder *b, kn_loop *s);
+/* A check for each access of an expression, those of its subscripts before its own; */
+void kn_checks_expr(kn_checks *c, kn_block_builder *b, const kn_expr *e);
+/* for one access, not for what its subscripts read; */
+void kn_checks_access(kn_checks *c, kn_block_builder *b, const char *buffer,
+                      const kn_expr *const *subs);
+/* and of a condition, unless it is checked at this place already. */
+void kn_checks_condition(kn_checks *c, kn_block_builder *b, const kn_expr *cond,
+                         const char *message);
+
 #endif

@@ -18,11 +18,16 @@
    - A buffer parameter is named like a tensor of the signature: same type, same number of elements;
      packs may be merged into one dimension, as above, since buffers are row-major.
 
+   - Bounds of a scalar parameter are refused or checked first.
+
    The function that comes out has the nest's sizes as scalar parameters, then the nest's tensors in
-   order. */
+   order. It is verified, and guarded where it is not certain to stay inside its buffers
+   (ir/opaque_guard.c). It calls nothing, and leaves to the passes where its temporaries lie. */
 #include <ctype.h>
 
 #include "ir/graph_internal.h"
+#include "ir/nest_internal.h"
+#include "ir/opaque_internal.h"
 
 typedef struct {
     kn_arena *a;
@@ -30,6 +35,7 @@ typedef struct {
     const kn_nest *nest;
     kn_binding *bindings;
     int n, cap;
+    kn_map used; /* names of the nest and of the loops */
 } binder;
 
 static _Noreturn void fail(const binder *b, const char *what, const char *name)
@@ -181,6 +187,122 @@ static void check_scalars(const binder *b, const kn_func *f)
     }
 }
 
+/* ---- what the loops may not do ---- */
+
+static void check_stmt(void *env, kn_loop *s)
+{
+    const binder *b = env;
+    if (s->kind == KN_S_CALL)
+        fail(b, "the loops call", s->name);
+    if (s->kind == KN_S_ALLOC && s->buffer.offset)
+        fail(b, "the loops say where to place", s->buffer.name);
+}
+
+static void check_func(binder *b, const kn_func *f)
+{
+    kn_func_verify(kn_arena_ctx(b->a), NULL, f);
+    if (f->workspace)
+        fail(b, "the loops have a workspace:", f->name);
+    for (int i = 0; i < f->nparams; i++) {
+        const kn_param *p = &f->params[i];
+        if (p->alias)
+            fail(b, "the loops have an alias for", p->alias);
+        if (p->mode != KN_PARAM_SCALAR && strcmp(p->buffer.space, "ddr") != 0)
+            fail(b, "not in @ddr:", p->buffer.name);
+    }
+    kn_block_visit(f->body, check_stmt, b);
+}
+
+/* ---- names: those of the loops' own that a size of the nest has too get another ---- */
+
+typedef struct {
+    kn_arena *a;
+    const char *from, *to;
+} renaming;
+
+static const kn_expr *rename_node(void *env, const kn_expr *e)
+{
+    const renaming *r = env;
+    if ((e->kind != KN_E_VAR && e->kind != KN_E_LOAD) || strcmp(e->name, r->from) != 0)
+        return e;
+    return e->kind == KN_E_VAR ? kn_var(r->a, e->type, r->to)
+                               : kn_load(r->a, e->type, r->to, e->args, e->nargs);
+}
+
+static const kn_expr *rename_expr(void *env, const kn_expr *e)
+{
+    renaming *r = env;
+    return kn_expr_rewrite(r->a, e, rename_node, r);
+}
+
+static void rename_stmt(void *env, kn_loop *s)
+{
+    const renaming *r = env;
+    if (s->kind != KN_S_CHECK && s->name && strcmp(s->name, r->from) == 0)
+        s->name = r->to;
+    if (s->buffer.name && strcmp(s->buffer.name, r->from) == 0)
+        s->buffer.name = r->to;
+}
+
+static void take_name(void *env, kn_loop *s)
+{
+    binder *b = env;
+    const char *name = s->kind == KN_S_ALLOC || s->kind == KN_S_VIEW ? s->buffer.name : s->name;
+    if (name && s->kind != KN_S_CHECK)
+        kn_take_name(b->a, &b->used, kn_intern(kn_arena_ctx(b->a), name));
+}
+
+static void rename_locals(binder *b, const kn_func *f)
+{
+    b->used = kn_nest_names(b->a, b->nest);
+    kn_block_visit(f->body, take_name, b);
+    for (int i = 0; i < b->nest->nsizes; i++) {
+        const char *name = b->nest->sizes[i].name;
+        if (kn_func_param(f, name))
+            continue;
+        renaming r = {b->a, name, kn_unique_name(b->a, &b->used, name)};
+        kn_block_visit(f->body, rename_stmt, &r);
+        kn_block_map(b->a, f->body, rename_expr, &r);
+    }
+}
+
+/* ---- bounds of sizes ---- */
+
+static void check_bound(const binder *b, kn_block_builder *to, const kn_param *p,
+                        const kn_expr *value)
+{
+    if (p->buffer.type != KN_INDEX || value->type != KN_INDEX)
+        return;
+    kn_range r = kn_index_range(value, b->nest->sizes, b->nest->nsizes);
+    if (r.hi < p->lo || r.lo > p->hi)
+        fail(b, "out of the bounds that the loops give:", p->buffer.name);
+    if (r.lo >= p->lo && r.hi <= p->hi)
+        return;
+    const kn_expr *above = kn_op2(b->a, KN_OP_LE, kn_index(b->a, p->lo), value);
+    const kn_expr *below = kn_op2(b->a, KN_OP_LE, value, kn_index(b->a, p->hi));
+    kn_loop *check =
+        kn_loop_check(b->a, kn_op2(b->a, KN_OP_LAND, above, below),
+                      kn_intern_f(kn_arena_ctx(b->a), "%s: '%s' is out of the bounds of its loops",
+                                  b->node->op->name, p->buffer.name));
+    check->loc = b->node->loc;
+    kn_block_add(to, check);
+}
+
+static kn_block with_bounds(const binder *b, const kn_func *f)
+{
+    kn_block_builder body = {.arena = b->a};
+    for (int i = 0; i < f->nparams; i++) {
+        const kn_param *p = &f->params[i];
+        for (int k = 0; k < b->n && p->mode == KN_PARAM_SCALAR; k++) {
+            if (strcmp(p->buffer.name, b->bindings[k].name) == 0)
+                check_bound(b, &body, p, b->bindings[k].value);
+        }
+    }
+    for (int i = 0; i < f->body.n; i++)
+        kn_block_add(&body, f->body.at[i]);
+    return kn_block_done(&body);
+}
+
 const kn_func *kn_opaque_func(kn_arena *a, const kn_node *n, const kn_nest *nest,
                               const kn_attr_value *attrs, int nattrs)
 {
@@ -192,6 +314,8 @@ const kn_func *kn_opaque_func(kn_arena *a, const kn_node *n, const kn_nest *nest
     kn_func *f = kn_func_parse(a, n->loc.file, text, strlen(text), n->loc);
     bind_signature(&b, attrs, nattrs);
     check_scalars(&b, f);
+    check_func(&b, f);
+    rename_locals(&b, f);
     kn_param *params = KN_ARRAY(a, kn_param, nest->nsizes + nest->ntensors);
     int count = 0;
     for (int i = 0; i < nest->nsizes; i++)
@@ -199,7 +323,12 @@ const kn_func *kn_opaque_func(kn_arena *a, const kn_node *n, const kn_nest *nest
     for (int i = 0; i < nest->ntensors; i++)
         params[count++] = tensor_param(&b, f, &nest->tensors[i]);
     kn_block_map(b.a, f->body, subst_in, &b);
+    f->body = with_bounds(&b, f);
     f->params = params;
     f->nparams = count;
+    kn_func_verify(kn_arena_ctx(a), NULL, f);
+    kn_nest named = *nest;
+    named.name = n->op->name;
+    kn_opaque_guard(a, f, &named, &b.used);
     return f;
 }

@@ -302,6 +302,14 @@ static const char *in_graph(const fixture *f, const char *text)
                      text);
 }
 
+/* A user's loops with these scalar parameters and this body. */
+#define LOOPS(params, body, column, text)                                    \
+    {                                                                        \
+        "%y = notation \"(X[a, b]) -> Y: f32[a, b] loops: func @f(" params   \
+        ", in X: f32[a, b] @ddr, out Y: f32[a, b] @ddr) { " body " }\"(%x)", \
+            2, column, "y", text                                             \
+    }
+
 static const mistake mistakes[] = {
     {"%y = negg(%x)", 2, 1, "y", "unknown op 'negg'"},
     {"%y = neg(%z)", 2, 10, "z", "%z is not defined"},
@@ -341,6 +349,17 @@ static const mistake mistakes[] = {
      "notation: the signature gives no value for the loops' parameter 'c'"},
     {"%y = notation \"(X[a, b]) -> Y: f32[a, b] loops: func @f(in X: f32[1] @ddr) {}\"(%x)", 2, 1,
      "y", "notation: the loops and the signature differ about 'X'"},
+    LOOPS("a: index, b: index", "X[0, 0] = 1.0", 77, "function f: `X` is read only"),
+    LOOPS("a: index, b: index", "for i in 0:a step 0 { }", 77,
+          "function f: the step of `i` is not positive"),
+    LOOPS("a: index, b: index", "for i in 0:a { let a: index = i }", 92,
+          "function f: `a` is in scope already"),
+    LOOPS("a: index, b: index", "Y[0, 0] = 1:i32", 87, "expected f32, found `1` of type i32"),
+    LOOPS("a: index, b: index", "call f()", 1, "notation: the loops call 'f'"),
+    LOOPS("a: index, b: index", "alloc t: f32[] @ddr at 8", 1,
+          "notation: the loops say where to place 't'"),
+    LOOPS("a: index, b: index in 5:6", "", 1,
+          "notation: out of the bounds that the loops give: 'b'"),
     {"%y = neg(3)", 2, 10, NULL, "expected an operand: a %value, a call or _"},
     {"%y: f32[m, 5] = neg(%x)", 2, 1, "y", "%y is declared as f32[m, 5], but is f32[m, 4]"},
     {"%z = neg(%x)", 1, 40, "y", "output %y is not defined"},
