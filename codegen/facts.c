@@ -301,7 +301,7 @@ int64_t kn_cg_local_count(const kn_facts *f, const kn_buffer *b)
 {
     int64_t bytes = constant_bytes(f->arena, b);
     if (bytes < 0 || bytes > MAX_LOCAL_BYTES)
-        kn_cg_fail(f, KN_INTERNAL, "`%s` in @%s is not of constant size up to %d bytes", b->name,
+        kn_cg_fail(f, KN_UNSUPPORTED, "`%s` in @%s is not of constant size up to %d bytes", b->name,
                    b->space, MAX_LOCAL_BYTES);
     return kn_cg_is_packed(b->type) ? bytes : bytes / (kn_dtype_bits(b->type) / 8);
 }

@@ -163,7 +163,8 @@ void kn_expand_hardmax(kn_str *out, const kn_graph *g, const kn_node *node)
     set_place(&x, rank, axes);
     kn_x_write(&x, "(X[$d]) -> Y: typeof(X)[$d]: "
                    "M[$k] max=! X[$i]; "
-                   "J[$k] min=! select(X[$i] == M[$k], cast(i64, $p), cast(i64, $n)); "
+                   "J[$k] min=! select(X[$i] == M[$k] || X[$i] != X[$i], cast(i64, $p), "
+                   "cast(i64, $n)); "
                    "Y[$i] = select(cast(i64, $p) == J[$k], 1, 0)");
 }
 

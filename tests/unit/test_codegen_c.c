@@ -365,7 +365,7 @@ static void what_c_cannot_say(void **state)
     refuses(state, KN_INTERNAL,
             "module @m { func @main(out y: f32[4] @ddr) { alloc t: f32[4] @ddr  t[0] = y[0] } }",
             "`t` in @ddr is not planned in main's workspace");
-    refuses(state, KN_INTERNAL,
+    refuses(state, KN_UNSUPPORTED,
             "module @m { func @main(n: index in 1:4, out y: f32[n] @ddr) { alloc t: f32[n] @local  "
             "t[0] = y[0] } }",
             "`t` in @local is not of constant size");
