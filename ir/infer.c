@@ -245,7 +245,7 @@ kn_nest *kn_node_nest(kn_arena *a, const kn_graph *g, const kn_node *n)
                                  g->nsizes, n->loc);
     if (n->loops)
         nest->opaque = kn_opaque_func(a, n, nest, attrs, nattrs);
-    return nest;
+    return kn_op_is_user_row(n->op) ? kn_nest_complete(a, nest) : nest;
 }
 
 const kn_tensor *kn_nest_result(const kn_nest *nest, const kn_node *n, int r)

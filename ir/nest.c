@@ -151,6 +151,71 @@ kn_map kn_nest_names(kn_arena *a, const kn_nest *nest)
     return used;
 }
 
+/* ---- elements that nothing writes ---- */
+
+/* Whether a subscript is an iterator of its own that runs over the whole dimension. */
+static bool is_whole(const kn_stmt *s, int dim, const kn_expr *extent)
+{
+    bool whole = false;
+    for (int i = 0; i < s->niters; i++) {
+        const kn_iter *it = &s->iters[i];
+        whole = whole || (is_var(s->subs[dim], it->name) && kn_index_is(it->lo, 0) &&
+                          kn_expr_equal(it->hi, extent));
+    }
+    for (int d = 0; d < dim; d++)
+        whole = whole && !kn_expr_equal(s->subs[d], s->subs[dim]);
+    return whole;
+}
+
+static bool writes_all(const kn_stmt *s, const kn_tensor *t)
+{
+    bool all = s->op == KN_SET && !s->where;
+    for (int d = 0; d < t->rank && all; d++)
+        all = is_whole(s, d, t->shape[d]);
+    return all || s->init;
+}
+
+static bool is_covered(const kn_nest *nest, const kn_tensor *t)
+{
+    bool covered = t->role == KN_ROLE_IN || t->role == KN_ROLE_INOUT;
+    for (int i = 0; i < nest->nstmts && !covered; i++) {
+        const kn_stmt *s = &nest->stmts[i];
+        covered = kn_same_name(s->target, t->name) && writes_all(s, t);
+    }
+    return covered;
+}
+
+static kn_stmt zero_statement(kn_arena *a, const kn_nest *nest, const kn_tensor *t, kn_map *used)
+{
+    kn_stmt s = {.loc = nest->stmts[0].loc, .target = t->name, .op = KN_SET, .over = -1};
+    s.rhs = kn_zero(a, t->type);
+    s.niters = s.nsubs = t->rank;
+    s.iters = KN_ARRAY(a, kn_iter, t->rank + 1);
+    s.subs = KN_ARRAY(a, const kn_expr *, t->rank + 1);
+    for (int d = 0; d < t->rank; d++) {
+        const char *name = kn_unique_name(a, used, kn_intern_f(kn_arena_ctx(a), "z%d", d));
+        s.iters[d] = (kn_iter){.name = name, .lo = kn_index(a, 0), .hi = t->shape[d]};
+        s.subs[d] = kn_var(a, KN_INDEX, name);
+    }
+    return s;
+}
+
+kn_nest *kn_nest_complete(kn_arena *a, kn_nest *nest)
+{
+    kn_map used = kn_nest_names(a, nest);
+    kn_stmt *stmts = KN_ARRAY(a, kn_stmt, nest->ntensors + nest->nstmts + 1);
+    int n = 0;
+    for (int i = 0; i < nest->ntensors && nest->nstmts; i++) {
+        if (!is_covered(nest, &nest->tensors[i]))
+            stmts[n++] = zero_statement(a, nest, &nest->tensors[i], &used);
+    }
+    for (int i = 0; i < nest->nstmts; i++)
+        stmts[n++] = nest->stmts[i];
+    nest->stmts = stmts;
+    nest->nstmts = n;
+    return nest;
+}
+
 kn_nest *kn_nest_split(kn_arena *a, const kn_nest *nest)
 {
     kn_map used = kn_nest_names(a, nest);

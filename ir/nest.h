@@ -71,6 +71,9 @@ kn_nest *kn_nest_split(kn_arena *a, const kn_nest *nest);
 kn_map kn_nest_names(kn_arena *a, const kn_nest *nest);
 /* `wanted`, or wanted_2, wanted_3, ... when taken; interned and entered in `used`. */
 const char *kn_unique_name(kn_arena *a, kn_map *used, const char *wanted);
+/* The nest with what no statement surely writes set to 0 first: results and temporaries of a notation
+   by strangers, of which elements would hold what was in memory. */
+kn_nest *kn_nest_complete(kn_arena *a, kn_nest *nest);
 /* Readable text, one line a tensor and a statement: also the key under which equal kernels are
  * shared. */
 void kn_nest_print(kn_str *out, const kn_nest *nest);
