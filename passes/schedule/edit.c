@@ -1,6 +1,7 @@
 /* Edits of a kernel's schedule: what `split`, `tile`, `order` and `fuse` do to the nest and to the
-   tree of loops (`stage` has a file of its own). Splitting makes the two loops iterators of the statements themselves, i = 64 i_o +
-   i_i, so that everything after it sees tiles without a division. isl judges each edit. */
+   tree of loops (`stage` has a file of its own). Splitting makes the two loops iterators of the
+   statements themselves, i = 64 i_o + i_i, so that everything after it sees tiles without a
+   division. isl judges each edit. */
 #include "passes/schedule/edit_internal.h"
 
 /* ---- loops by name ---- */
@@ -148,13 +149,18 @@ static void order(const kn_editor *ed, const char *const *names, int n)
     int *loops = KN_ARRAY(ed->arena, int, n);
     for (int i = 0; i < n; i++) {
         loops[i] = kn_edit_loop_named(ed, names[i]);
+        for (int j = 0; j < i; j++) {
+            if (loops[j] == loops[i]) {
+                kn_raise(ed->ctx, KN_INVALID, ed->edit->loc, "%s: `%s` and `%s` are one loop",
+                         ed->nest->name, names[j], names[i]);
+            }
+        }
     }
     for (int i = 0; i < ed->nest->nstmts; i++) {
         kn_stmt_schedule *s = &ed->schedule->stmts[i], old = *s;
         s->loops = KN_ARRAY(ed->arena, int, s->nloops + 1);
         s->rows = KN_ARRAY(ed->arena, const kn_expr *, s->nloops + 1);
         for (int k = 0, next = 0; k < old.nloops; k++) {
-            int from = k;
             bool named = false;
             for (int j = 0; j < n; j++) {
                 named = named || old.loops[k] == loops[j];
@@ -162,7 +168,7 @@ static void order(const kn_editor *ed, const char *const *names, int n)
             while (named && kn_edit_level_of_loop(&old, loops[next]) < 0) {
                 next++;
             }
-            from = named ? kn_edit_level_of_loop(&old, loops[next++]) : k;
+            int from = named ? kn_edit_level_of_loop(&old, loops[next++]) : k;
             s->loops[k] = old.loops[from];
             s->rows[k] = old.rows[from];
         }
@@ -233,6 +239,10 @@ static void fuse(const kn_editor *ed)
     for (int i = 0; i < ed->nest->nstmts; i++) {
         kn_stmt_schedule *s = &ed->schedule->stmts[i];
         int level = kn_edit_level_of_loop(s, gone);
+        if (level >= 0 && kn_edit_level_of_loop(s, kept) >= 0) {
+            kn_raise(ed->ctx, KN_INVALID, e->loc, "%s: `%s` is in both `%s` and `%s`",
+                     ed->nest->name, ed->nest->stmts[i].target, e->loops[0].loop, e->loops[1].loop);
+        }
         if (level >= 0) {
             s->loops[level] = kept;
         }
